@@ -19,7 +19,7 @@ inline DeviceView<float***> first_slices(const DeviceView<float***>& all, std::s
 
 /// Whether values of sinograms count differently: those that the detector does not see count for nothing.
 inline bool has_weights(const RunOptions& options, const Place& place) {
-  return place.width > place.seen || options.solver->transmission_weights;
+  return place.width > place.seen || place.masked || options.solver->transmission_weights;
 }
 
 /// Whether the Fourier method can do with its normal operator, and is faster so.
@@ -30,9 +30,11 @@ inline bool goes_by_normal(const RunOptions& options, const Place& place, std::i
          !has_weights(options, place) && !place.depth;
 }
 
-/// Weights of sinograms: the transmission, which the variance of its logarithm falls with, or 1; 0 beyond the detector.
+/// Weights of sinograms: the transmission, which the variance of its logarithm falls with, or 1; 0 of what is no data, and
+/// beyond the detector.
 struct RowWeights {
   const float* sinograms;
+  const float* valid; ///< [slices, angles, pixels of the detector], or null: all are
   float* weights;
   int width, first, end; ///< pixels of rows, of the detector in them
   bool transmission;
@@ -40,7 +42,9 @@ struct RowWeights {
   KOKKOS_FUNCTION void operator()(std::int64_t i) const {
     const int column = static_cast<int>(i % width);
     const float of_pixel = transmission ? Kokkos::exp(-Kokkos::fmax(sinograms[i], 0.f)) : 1;
-    weights[i] = column >= first && column < end ? of_pixel : 0;
+    const bool counts = column >= first && column < end &&
+                        (valid == nullptr || valid[i / width * (end - first) + column - first] > 0);
+    weights[i] = counts ? of_pixel : 0;
   }
 };
 
@@ -84,12 +88,13 @@ Reconstructor iterated(const Space& space, const RunOptions& options, std::int64
                                       .nonnegative = options.solver->nonnegative,
                                       .total_variation = options.solver->total_variation * attenuation};
   const RowWeights of_rows{nullptr,
+                           nullptr,
                            weights.data(),
                            place.width,
                            place.offset,
                            place.offset + place.seen,
                            options.solver->transmission_weights};
-  return [=](const Space& on, const Sinograms& sinograms, const Slices& result) {
+  return [=](const Space& on, const Sinograms& sinograms, const Slices& result, const Sinograms& valid) {
     const std::size_t count = sinograms.extent(0);
     const auto squares = [&] {
       double sum = 0;
@@ -106,6 +111,7 @@ Reconstructor iterated(const Space& space, const RunOptions& options, std::int64
     if (weights.size() > 0) {
       RowWeights rows = of_rows;
       rows.sinograms = sinograms.data();
+      rows.valid = valid.size() > 0 ? valid.data() : nullptr;
       Kokkos::parallel_for(
           "Bracewell::examples::weights",
           Kokkos::RangePolicy<Space, Kokkos::IndexType<std::int64_t>>(on, 0, sinograms.size()), rows);

@@ -60,9 +60,11 @@ void read_sinogram(const Space& space, const Job& job, const Stripes& stripes,
                                                            size(job.bytes_per_row()));
     job.read(row, 1, {host.data(), host.size()});
     const auto rows = Kokkos::create_mirror_view_and_copy(Memory(), host);
-    Normalise(space, job, Means(job, row, 1), 1, 1)(space, 0, rows.data(), slices);
+    const auto valid =
+        allocate<Sinograms>("valid", stripes && job.has_masks() ? 1 : 0, slices.extent(1), slices.extent(2));
+    Normalise(space, job, Means(job, row, 1), 1, 1)(space, 0, rows.data(), slices, valid);
     if (stripes)
-      stripes->execute(space, slices);
+      stripes->execute(space, slices, mask_of(valid));
     space.fence("Bracewell::examples::sinogram");
   }
   harden(space, job.options, slices);
@@ -391,7 +393,6 @@ MiddleSlice look_at_middle(const Space& space, const Job& job, const DeviceView<
   if (options.centre && !(*options.centre >= 0 && *options.centre <= job.width - 1))
     provenance.assume("--centre " + shortest(*options.centre) + ": lies outside of the detector's " +
                       std::to_string(job.width) + " columns: what is about the axis was not seen");
-  check_values(space, job, provenance);
   provenance.say();
   MiddleSlice found{.centre = options.centre.value_or(0), .attenuation = mean_attenuation(sinogram)};
   if (!options.centre)
@@ -423,53 +424,151 @@ void check_size(const RunOptions& options, const Place& place, Provenance& prove
                       std::to_string(place.seen) + " pixels");
 }
 
-void check_values(const Space& space, const Job& job, Provenance& provenance) {
-  const std::int64_t bin = job.options.binning, width = job.scan.width(), row = bin * job.middle_row(),
-                     count = job.angles() * width;
-  const StoredFormat format = job.scan.format();
-  const Kokkos::View<std::byte*, Kokkos::HostSpace> host("Bracewell::examples::row",
-                                                         size(count * bytes_of(format.type)));
-  job.scan.read(row, 1, {host.data(), host.size()});
-  const auto stored = Kokkos::create_mirror_view_and_copy(Memory(), host);
-  const auto floats = allocate<DeviceView<float*>>("floats", count);
-  to_floats(space, format, stored.data(), floats.data(), count);
-  space.fence("Bracewell::examples::check_values");
-  const auto values = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), floats);
-  std::vector<float> dark(size(width), 0.F);
-  if (job.scan.has_dark())
-    job.scan.read_dark(row, 1, dark);
-  const float limit = saturation(format.type).value_or(std::numeric_limits<float>::infinity());
+namespace {
+
+/// Values of a row of all projections, [angles, width], and what dark frames have there.
+struct StoredRow {
+  std::vector<float> values, dark;
+
+  StoredRow(const Space& space, const Job& job, std::int64_t row)
+      : values(size(job.angles() * job.scan.width())), dark(size(job.scan.width()), 0.F) {
+    const StoredFormat format = job.scan.format();
+    const std::vector<float>::size_type count = values.size();
+    const Kokkos::View<std::byte*, Kokkos::HostSpace> host("Bracewell::examples::row",
+                                                           count * size(bytes_of(format.type)));
+    job.scan.read(row, 1, {host.data(), host.size()});
+    const auto stored = Kokkos::create_mirror_view_and_copy(Memory(), host);
+    const auto floats = allocate<DeviceView<float*>>("floats", count);
+    to_floats(space, format, stored.data(), floats.data(), std::int64_t(count));
+    space.fence("Bracewell::examples::check_values");
+    Kokkos::deep_copy(host_view(values), floats);
+    if (job.scan.has_dark())
+      job.scan.read_dark(row, 1, dark);
+  }
+  std::span<const float> view(std::size_t p) const {
+    return std::span(values).subspan(p * dark.size(), dark.size());
+  }
+};
+
+/// Projections with values that are not finite in most of the row, or with 2 % of the usual light and nowhere more than a
+/// tenth of it: the beam was off, the shutter closed. None where most look so.
+std::vector<std::size_t> without_light(const StoredRow& row, bool is_light) {
+  const std::size_t count = row.values.size() / row.dark.size(), width = row.dark.size();
+  std::vector<double> light(count);
+  std::vector<std::size_t> found;
+  for (std::size_t p = 0; p < count; ++p) {
+    std::size_t finite = 0;
+    for (std::size_t x = 0; x < width; ++x)
+      if (const float value = row.view(p)[x]; std::isfinite(value))
+        light[p] += double(value) - row.dark[x], ++finite;
+    light[p] = 2 * finite < width ? 0 : light[p] / double(finite);
+    if (2 * finite < width)
+      found.push_back(p);
+  }
+  const auto middle_of = [](std::vector<double> values) {
+    std::ranges::nth_element(values, values.begin() + std::ptrdiff_t(values.size() / 2));
+    return values[values.size() / 2];
+  };
+  /// What one pixel in twenty of a projection is above.
+  const auto bright = [&](std::size_t p) {
+    std::vector<float> values;
+    for (std::size_t x = 0; x < width; ++x)
+      if (std::isfinite(row.view(p)[x]))
+        values.push_back(row.view(p)[x] - row.dark[x]);
+    const auto place = values.begin() + std::ptrdiff_t(values.size() * 19 / 20);
+    if (values.empty())
+      return 0.;
+    std::ranges::nth_element(values, place);
+    return double(*place);
+  };
+  const double usual = middle_of(light);
+  if (is_light && usual > 0) {
+    std::vector<std::size_t> dim;
+    for (std::size_t p = 0; p < count; ++p)
+      if (light[p] < 0.02 * usual && !std::ranges::binary_search(found, p))
+        dim.push_back(p);
+    if (!dim.empty()) {
+      std::vector<double> all;
+      for (std::size_t p = 0; p < count; ++p)
+        all.push_back(bright(p));
+      const double most = middle_of(all);
+      std::erase_if(dim, [&](std::size_t p) { return all[p] >= 0.1 * most; });
+      found.insert(found.end(), dim.begin(), dim.end());
+      std::ranges::sort(found);
+    }
+  }
+  return 2 * found.size() < count ? found : std::vector<std::size_t>();
+}
+
+/// Values that are no data.
+struct InvalidValues {
   std::int64_t not_finite = 0, saturated = 0, without_light = 0;
-  std::vector<std::int64_t> of_columns(size(width)), dead;
-  for (std::int64_t i = 0; i < count; ++i) {
-    const float value = values(size(i));
-    const std::size_t x = size(i % width);
-    const bool is_saturated = value >= limit, is_finite = std::isfinite(value),
-               is_dark = job.logarithm && value <= dark[x];
-    not_finite += !is_finite, saturated += is_finite && is_saturated, without_light += is_finite && is_dark;
-    of_columns[x] += !is_finite || is_saturated || is_dark;
+  std::vector<std::int64_t> of_columns;
+
+  InvalidValues(const Job& job, const StoredRow& row) : of_columns(row.dark.size()) {
+    const float limit = saturation(job.scan.format().type).value_or(std::numeric_limits<float>::infinity());
+    for (std::size_t i = 0; i < row.values.size(); ++i) {
+      const float value = row.values[i];
+      const std::size_t x = i % of_columns.size();
+      const bool is_saturated = value >= limit, is_finite = std::isfinite(value),
+                 is_dark = job.logarithm && value <= row.dark[x];
+      not_finite += !is_finite, saturated += is_finite && is_saturated, without_light += is_finite && is_dark;
+      of_columns[x] += !is_finite || is_saturated || is_dark;
+    }
   }
-  for (std::size_t x = 0; x < of_columns.size(); ++x)
-    if (2 * of_columns[x] > job.angles())
-      dead.push_back(std::int64_t(x));
-  const std::int64_t all = not_finite + saturated + without_light;
-  if (all == 0)
+  std::int64_t all() const { return not_finite + saturated + without_light; }
+};
+
+/// "3, 7, 8 and others"
+std::string first_of(const std::vector<std::int64_t>& numbers) {
+  std::string text;
+  for (std::size_t i = 0; i < std::min<std::size_t>(8, numbers.size()); ++i)
+    text += (i > 0 ? ", " : "") + std::to_string(numbers[i]);
+  return text + (numbers.size() > 8 ? " and others" : "");
+}
+
+} // namespace
+
+void check_values(const Space& space, Job& job, std::int64_t more, Provenance& provenance) {
+  const std::int64_t row = job.options.binning * job.middle_row();
+  const std::string file = job.scan.path().string();
+  StoredRow stored(space, job, row);
+  if (const auto blank = without_light(stored, job.logarithm); !blank.empty()) {
+    std::vector<std::int64_t> numbers;
+    for (const std::size_t p : blank)
+      numbers.push_back(job.scan.views()[p].number);
+    std::ranges::sort(numbers);
+    provenance.assume(file + ": " + std::to_string(blank.size()) + " of " + std::to_string(job.angles()) +
+                      " projections have no light (" + first_of(numbers) + "): they are left out");
+    job.scan.drop(blank);
+    stored = StoredRow(space, job, row);
+  }
+  const InvalidValues invalid(job, stored);
+  job.has_invalid = invalid.all() > 0;
+  for (std::int64_t part = 0; !job.has_invalid && part < more; ++part) {
+    const std::int64_t other = job.rows.begin + (2 * part + 1) * job.slices / (2 * more);
+    job.has_invalid = InvalidValues(job, StoredRow(space, job, job.options.binning * other)).all() > 0;
+  }
+  if (invalid.all() == 0)
     return;
-  std::string text = "row " + std::to_string(row) + " has " + std::to_string(all) + " of " +
-                     std::to_string(count) + " values that are no data (" + std::to_string(saturated) +
-                     " saturated, " + std::to_string(without_light) + " without light, " +
-                     std::to_string(not_finite) + " not finite)";
-  if (!dead.empty()) {
-    text +=
-        ", with " + std::to_string(dead.size()) + (dead.size() > 1 ? " dead columns (" : " dead column (");
-    for (std::size_t i = 0; i < std::min<std::size_t>(8, dead.size()); ++i)
-      text += (i > 0 ? ", " : "") + std::to_string(dead[i]);
-    text += dead.size() > 8 ? " and others)" : ")";
-  }
-  if (dead.empty() && 1000 * all < count)
-    provenance.took(job.scan.path(), text + ": they are interpolated");
+  std::vector<std::int64_t> dead;
+  for (std::size_t x = 0; x < invalid.of_columns.size(); ++x)
+    if (2 * invalid.of_columns[x] > job.angles())
+      dead.push_back(std::int64_t(x));
+  std::string text = "row " + std::to_string(row) + " has " + std::to_string(invalid.all()) + " of " +
+                     std::to_string(stored.values.size()) + " values that are no data (" +
+                     std::to_string(invalid.saturated) + " saturated, " +
+                     std::to_string(invalid.without_light) + " without light, " +
+                     std::to_string(invalid.not_finite) + " not finite)";
+  if (!dead.empty())
+    text += ", with " + std::to_string(dead.size()) +
+            (dead.size() > 1 ? " dead columns (" : " dead column (") + first_of(dead) + ")";
+  text += job.options.solver && !job.has_frame_steps() ? ": iterations leave them out"
+                                                       : ": they are interpolated";
+  if (dead.empty() && 1000 * invalid.all() < std::int64_t(stored.values.size()))
+    provenance.took(job.scan.path(), text);
   else
-    provenance.assume(job.scan.path().string() + ": " + text + ": they are interpolated");
+    provenance.assume(file + ": " + text);
 }
 
 void check_flats(const Job& job, Provenance& provenance) {
@@ -501,6 +600,8 @@ Views views_of(const Space& space, const Job& job, const Stripes& stripes,
   return views;
 }
 
-std::filesystem::path views_path(const RunOptions& options) { return beside(options.out, "_views.txt"); }
+std::filesystem::path views_path(const RunOptions& options) {
+  return beside_slices(options.out, "_views.txt");
+}
 
 } // namespace Bracewell::Examples

@@ -41,8 +41,10 @@ MiddleSlice look_at_middle(const Space& space, const Job& job, const DeviceView<
 /// Says what iterations take for granted.
 void check_size(const RunOptions& options, const Place& place, Provenance& provenance);
 
-/// Says how many values of the middle row are no data: saturated, without light or not finite.
-void check_values(const Space& space, const Job& job, Provenance& provenance);
+/// Leaves out projections without light, as the middle row shows them, and says how many values of it are no data:
+/// saturated, without light or not finite.
+/// @param more  rows that are looked at, too, where that one has none
+void check_values(const Space& space, Job& job, std::int64_t more, Provenance& provenance);
 
 /// Says where flat frames are no brighter than dark ones.
 void check_flats(const Job& job, Provenance& provenance);

@@ -490,6 +490,23 @@ void Scan::unpack(std::int64_t first, std::int64_t count) {
   run_stages((angles + together - 1) / together + 1, {stage});
 }
 
+void Scan::drop(const std::vector<std::size_t>& places) {
+  const std::size_t frame = unpacked_.size() / views_.size();
+  std::size_t kept = 0;
+  for (std::size_t p = 0; p < views_.size(); ++p) {
+    if (std::ranges::binary_search(places, p))
+      continue;
+    views_[kept] = views_[p];
+    angles_[kept] = angles_[p];
+    std::copy_n(unpacked_.begin() + std::ptrdiff_t(p * frame), frame,
+                unpacked_.begin() + std::ptrdiff_t(kept * frame));
+    ++kept;
+  }
+  views_.resize(kept);
+  angles_.resize(kept);
+  unpacked_.resize(kept * frame);
+}
+
 void Scan::read(std::int64_t first, std::int64_t count, std::span<std::byte> bytes) const {
   const auto angles = static_cast<std::int64_t>(angles_.size());
   if (unpacked_.empty())

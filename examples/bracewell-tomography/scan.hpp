@@ -81,6 +81,8 @@ public:
   std::int64_t packed_rows() const { return stack_->packed_rows(); }
   /// Unpacks detector rows [first, first + count) of all projections, once for all that read them later.
   void unpack(std::int64_t first, std::int64_t count);
+  /// Leaves out views by their places in views(), in order; before others ask for rows.
+  void drop(const std::vector<std::size_t>& places);
   /// Detector rows [first, first + count) of all projections, [angles, count, width], as they are stored. From any
   /// number of threads, as the two below.
   void read(std::int64_t first, std::int64_t count, std::span<std::byte> values) const;
