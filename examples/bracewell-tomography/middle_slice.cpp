@@ -563,8 +563,11 @@ void check_values(const Space& space, Job& job, std::int64_t more, Provenance& p
   if (!dead.empty())
     text += ", with " + std::to_string(dead.size()) +
             (dead.size() > 1 ? " dead columns (" : " dead column (") + first_of(dead) + ")";
-  text += job.options.solver && !job.has_frame_steps() ? ": iterations leave them out"
-                                                       : ": they are interpolated";
+  const bool iterates = job.options.solver && !job.has_frame_steps();
+  text += !iterates ? ": they are interpolated"
+          : job.options.solver->method == LeastSquaresMethod::TotalVariation
+              ? ": iterations leave them out"
+              : ": they are interpolated, and iterations weigh them less";
   if (dead.empty() && 1000 * invalid.all() < std::int64_t(stored.values.size()))
     provenance.took(job.scan.path(), text);
   else
