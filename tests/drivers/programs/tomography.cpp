@@ -734,7 +734,7 @@ TEST_CASE("bad usage and bad scans end with one message, code 2 and no output") 
   bad("--scan scan.h5", {"--out"});
   bad(good + "--demo x", {"--demo"});
   bad("--scan none.h5 --out x.h5", {"none.h5"});
-  bad("--scan scan.h5 --out x.png", {"x.png", ".h5 or .tif"});
+  bad("--scan scan.h5 --out x.png", {"x.png", ".h5, .tif or .zarr"});
   bad("--scan scan.h5 --out scan.h5", {"overwrite"});
   bad("--scan scan.h5 --out nowhere/x.h5", {"nowhere"});
   bad(good + "--method magic", {"--method"});
