@@ -154,9 +154,11 @@ std::vector<float> trial_slice(const Space& space, const Job& job, const RunOpti
 /// Shows the middle slice early, by filtered back-projection, where all slices take so long that it is of use.
 void show_first(std::optional<FirstPicture>& picture, const Space& space, const Job& job,
                 const DeviceView<float**>& sinogram, double centre) {
-  constexpr double much = 16e9; // bytes, which a GPU takes a second or two for
+  constexpr double much = 16e9;     // bytes, which a GPU takes a second or two for
+  constexpr std::int64_t many = 32; // slices, beside which one more is no matter
   const bool takes_long =
-      kernels_run_on_host || job.options.solver || double(job.slices) * double(job.bytes_per_row()) > much;
+      job.options.solver ||
+      (kernels_run_on_host ? job.slices >= many : double(job.slices) * double(job.bytes_per_row()) > much);
   if (!takes_long || job.options.laminography)
     return;
   RunOptions options = job.options;
