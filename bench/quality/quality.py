@@ -14,6 +14,7 @@ import argparse
 import json
 import os
 import pathlib
+import re
 import resource
 import shutil
 import subprocess
@@ -112,24 +113,25 @@ def compared(name, curves):
     return lines
 
 
-PAGE = ["| set | mean FSC | RELION | RELION `--fsc` | over the better | worst shell | shells below | processor s, RELION's |",
-        "|" + "---|" * 8]
+PAGE = ["| set | ours | RELION | RELION `--fsc` | over the better | worst shell | there | its error | shells below | seconds | RELION's |",
+        "|" + "---|" * 11]
 
 
 def row_of_page(name, lines):
-    """What docs/performance.md has of a set: from the lines of the table."""
+    """What docs/quality.md has of a set: from the lines of the table."""
     cells = [[cell.strip() for cell in line.strip("| ").split("|")] for line in lines]
     cells = {row[1]: row for row in cells}
     own, plain, better = (cells[c] for c in ("bracewell", "RELION", "RELION --fsc"))
-    return "| " + " | ".join([name, own[2], plain[2], better[2], *own[-3:], f"{own[10]}, {plain[10]}"]) + " |"
+    there, error, shell = re.fullmatch(r"(\S+)(?: ± (\S+))? at (\d+)", own[-2]).groups(default="")
+    return "| " + " | ".join([name, own[2], plain[2], better[2], own[-3], shell, there, error, own[-1], own[10], plain[10]]) + " |"
 
 
 def write_page(path, rows):
-    """Replaces the table of the page's section "Quality"."""
-    head, section = path.read_text().split("## Quality\n")
+    """Replaces the table of the page's section "Maps"."""
+    head, section = path.read_text().split("## Maps\n")
     begin = section.index("| set |")
     end = section.index("\n\n", begin)
-    path.write_text(head + "## Quality\n" + section[:begin] + "\n".join(PAGE + rows) + section[end:])
+    path.write_text(head + "## Maps\n" + section[:begin] + "\n".join(PAGE + rows) + section[end:])
 
 
 HEADER = ["| set | program | mean | 4 | 8 | 12 | 16 | 20 | 24 | 28 | processor s | mean over the better of RELION's | worst shell | shells below |",
@@ -142,7 +144,7 @@ def main():
     parser.add_argument("--out", type=pathlib.Path, required=True, help="folder for sets, maps and tables")
     parser.add_argument("--sets", default=",".join(SETS), help="some of " + ", ".join([*SETS, *MORE]))
     parser.add_argument("--realisations", type=int, default=1, help="of each set")
-    parser.add_argument("--page", type=pathlib.Path, help="docs/performance.md, whose table of quality is made anew")
+    parser.add_argument("--page", type=pathlib.Path, help="docs/quality.md, whose table of maps is made anew")
     parser.add_argument("--variant", action="append", default=[], metavar="NAME=OPTIONS",
                         help="bracewell-reconstruct once more with options")
     arguments = parser.parse_args()

@@ -18,7 +18,8 @@ namespace Bracewell {
 /// \code
 /// project(space, HalfSpectrum{reconstruction, 65}, poses, HalfSpectrum{projections, 65});
 /// \endcode
-template <class View>
+/// (HalfSpectrum<float, 3> is another: the accessor for kernels of your own, rfft/half_spectrum.hpp.)
+template <class View, int D>
 struct HalfSpectrum {
   View view;          ///< of W/2+1 columns
   std::int64_t width; ///< W

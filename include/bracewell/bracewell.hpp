@@ -29,15 +29,18 @@
 #include <bracewell/half.hpp>
 #include <bracewell/interpolation/catmull_rom.hpp>
 #include <bracewell/interpolation/cubic_bspline.hpp>
+#include <bracewell/interpolation/kernel.hpp>
 #include <bracewell/interpolation/linear.hpp>
 #include <bracewell/optimize/adam.hpp>
 #include <bracewell/optimize/least_squares.hpp>
 #include <bracewell/optimize/least_squares_options.hpp>
 #include <bracewell/project/backproject.hpp>
+#include <bracewell/project/building_blocks.hpp>
 #include <bracewell/project/choose_insertion.hpp>
 #include <bracewell/project/choose_sampling.hpp>
 #include <bracewell/project/filter_gradients.hpp>
 #include <bracewell/project/options.hpp>
+#include <bracewell/project/points.hpp>
 #include <bracewell/project/poses.hpp>
 #include <bracewell/project/prepare_map.hpp>
 #include <bracewell/project/prepared_reference.hpp>
@@ -55,6 +58,7 @@
 #include <bracewell/reconstruct/signal_and_noise.hpp>
 #include <bracewell/reconstruct/spectrum_gradients.hpp>
 #include <bracewell/reconstruct/weight_equaliser.hpp>
+#include <bracewell/rfft/half_spectrum.hpp>
 #include <bracewell/tomography/angle_weights.hpp>
 #include <bracewell/tomography/detector.hpp>
 #include <bracewell/tomography/filter.hpp>

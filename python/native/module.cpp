@@ -26,6 +26,7 @@ NB_MODULE(_core, module) {
     finalize();
   });
   define_projection(module);
+  define_points(module);
   define_contrast(module);
   define_reconstruct(module);
   define_reference(module);

@@ -93,6 +93,24 @@ struct Projection {
 /// The parameters of CTFs, nine numbers each in the order of CTFParameters.
 using ContrastParameters = std::vector<double>;
 
+/// The grid's type of values, the kernel and the mates, by name.
+struct PointSettings {
+  bool complex = true;
+  std::string interpolation, mates;
+};
+
+template <Backend backend, class T>
+struct Points {
+  static void sample(Queue, const Tensor& grid, const Tensor& points, const Tensor& values,
+                     const PointSettings&);
+  static void insert(Queue, const Tensor& values, const Tensor& points, const Tensor& grid,
+                     const PointSettings&);
+  static void sample_gradients(Queue, const Tensor& grid, const Tensor& points, const Tensor& cotangent,
+                               const Tensor& of_grid, const Tensor& of_points, const PointSettings&);
+  static void insert_gradients(Queue, const Tensor& values, const Tensor& points, const Tensor& cotangent,
+                               const Tensor& of_values, const Tensor& of_points, const PointSettings&);
+};
+
 template <Backend backend, class T>
 struct Contrast {
   static void evaluate(Queue, const ContrastParameters&, double pixel_size, const Tensor& values);

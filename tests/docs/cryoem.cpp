@@ -233,7 +233,7 @@ void readme(int P, double largest_error) {
   const Bracewell::ProjectionOptions options{.oversampling = double(N) / n};
   Bracewell::project(space, map, {.matrices = matrices, .shifts = shifts}, projections, options);
 
-  // Back again: the images' sum and that of their weights, and the quotient of the two, be they few or many.
+  // Back again: back-project the images and their weights, then divide.
   Bracewell::backproject(space, projections, {.matrices = matrices, .shifts = shifts},
                          {.data = data, .weight = weight, .weights = ones}, options);
   Bracewell::normalise(space, data, weight, reconstruction, averages);

@@ -1,9 +1,12 @@
 // Every projection operator with every kernel, on the default execution space.
 
+#include "../project/building_blocks.hpp"
+
 #include <bracewell/interpolation/catmull_rom.hpp>
 #include <bracewell/interpolation/cubic_bspline.hpp>
 #include <bracewell/interpolation/linear.hpp>
 #include <bracewell/project/backproject.hpp>
+#include <bracewell/project/points.hpp>
 #include <bracewell/project/project.hpp>
 #include <bracewell/project/score_poses.hpp>
 
@@ -80,3 +83,35 @@ template void score<Bracewell::Linear, Bracewell::HalfComplex>(const Arguments<f
 template void score<Bracewell::CatmullRom, Kokkos::complex<double>>(const Arguments<double>&,
                                                                     const Arguments<double>::View<double***>&,
                                                                     const Arguments<double>::View<int**>&);
+
+// Building blocks in kernels of one's own.
+
+template <class T>
+struct PointArguments {
+  template <class DataType>
+  using View = typename Arguments<T>::template View<DataType>;
+  View<T***> matrices;
+  View<T**> shifts, reals;
+  View<Kokkos::complex<T>**> images;
+  View<T****> image;
+};
+
+template <class Kernel, class T>
+void user_operators(const Arguments<T>& a) {
+  using Space = typename Arguments<T>::Space;
+  const PointArguments<T> views;
+  const HalfSpectrum<T, 3> volume(a.volume.data(), {{8, 8, 8}});
+  const HalfSpectrumLayout<2> box{{8, 8}};
+  Page::project<Kernel, Space, T>(a.space, volume, 2, views.matrices, views.shifts, box, views.images);
+  Page::backproject<Kernel, Space, T>(a.space, views.images, box, views.matrices, views.shifts, 2, volume);
+  Page::pose_gradients<Kernel, Space, T>(a.space, volume, 2, views.matrices, views.shifts, box, views.images,
+                                         views.matrices, views.shifts);
+  sample<Kernel>(a.space, a.volume, views.matrices, views.images);
+  sample_gradients<Kernel>(a.space, a.volume, views.matrices, views.images,
+                           {.values = views.images, .grid = a.volume, .points = views.matrices});
+  insert_gradients<Kernel>(a.space, views.reals, views.matrices, views.image, {.points = views.matrices});
+  insert<Kernel>(a.space, views.reals, views.matrices, views.image);
+}
+template void user_operators<Page::Lanczos>(const Arguments<float>&);
+template void user_operators<Bracewell::Linear>(const Arguments<double>&);
+template void every_operator<Page::Lanczos>(const Arguments<float>&);

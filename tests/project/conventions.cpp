@@ -1,4 +1,4 @@
-// The worked examples of docs/conventions.md: what stands between "// [name" and "// name]" is shown there,
+// The worked examples of docs/conventions.md and docs/calls.md: what stands between "// [name" and "// name]" is shown there,
 // word for word.
 
 #include "../page_examples.hpp"
@@ -328,5 +328,6 @@ TEST_CASE("weights") {
 
 TEST_CASE("the page shows this code") {
   const std::filesystem::path root(BRACEWELL_SOURCE_DIR);
-  Test::check_page_examples(root / "tests/project/conventions.cpp", {root / "docs/conventions.md"});
+  Test::check_page_examples(root / "tests/project/conventions.cpp",
+                            {root / "docs/conventions.md", root / "docs/calls.md"});
 }

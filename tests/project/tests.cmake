@@ -12,3 +12,4 @@ add_test(NAME project_reproducible_threads COMMAND ${CMAKE_COMMAND}
   -D PROGRAM=$<TARGET_FILE:test_project_reproducible> -P ${CMAKE_CURRENT_SOURCE_DIR}/project/same_hash.cmake)
 
 target_compile_definitions(test_project_conventions PRIVATE BRACEWELL_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
+target_compile_definitions(test_project_building_blocks PRIVATE BRACEWELL_SOURCE_DIR="${PROJECT_SOURCE_DIR}")

@@ -1,12 +1,12 @@
 // Wrong arguments of every function of ptychography: a sentence that names the function that was called, before
 // anything is written; and problems without patterns, which are no error.
 
+#include "solver_plan.hpp"
 #include "support.hpp"
 
 #include <bracewell/ptychography/compare.hpp>
 #include <bracewell/ptychography/exit_wave.hpp>
 #include <bracewell/ptychography/propagator.hpp>
-#include <bracewell/ptychography/solver.hpp>
 
 #include <cmath>
 #include <limits>
@@ -147,8 +147,7 @@ TEST_CASE("propagators and probes name the function that was called") {
 TEST_CASE("a plan names itself in what its parts refuse, and evaluate every output that shares memory") {
   const Experiment<float> e(40, 42, 16, 48, {{0, 0}, {7, 5}, {24, 26}});
   const auto plan = [&](const PtychographyShape& shape, const PtychographyOptions& options) {
-    return PtychographyLoss<Space, float, Impl::CompiledWith<float, TestDetectors>>(e.space, shape,
-                                                                                    e.positions(), options);
+    return TestLoss<float>(e.space, shape, e.positions(), options);
   };
   CHECK_THROWS_WITH(plan({{39, 42}, 16, 48}, {}),
                     ContainsSubstring("Bracewell::PtychographyLoss: positions"));
@@ -161,7 +160,7 @@ TEST_CASE("a plan names itself in what its parts refuse, and evaluate every outp
                     ContainsSubstring("PtychographyLoss::set_patterns: first"));
   model.set_patterns(e.space, 0, e.patterns);
 
-  using Outputs = PtychographyLoss<Space, float, Impl::CompiledWith<float, TestDetectors>>::Outputs;
+  using Outputs = TestLoss<float>::Outputs;
   const auto shared = [&](const Outputs& outputs, const char* message, const View<int*>& subset = {}) {
     CHECK_THROWS_WITH(subset.size() > 0 ? model.evaluate(e.space, e.object, e.probe, outputs, subset)
                                         : model.evaluate(e.space, e.object, e.probe, outputs),
@@ -192,7 +191,7 @@ TEST_CASE("a plan names itself in what its parts refuse, and evaluate every outp
 TEST_CASE("the solver refuses other sizes, options and losses in memory that it owns") {
   const Experiment<double> e(40, 42, 16, 48, {{0, 0}, {7, 5}, {24, 26}});
   const PtychographyShape shape{{40, 42}, 16, 48};
-  using Solver = PtychographySolver<Space, double, Impl::CompiledWith<double, TestDetectors>>;
+  using Solver = TestSolver;
   const auto solver = [&](const PtychographyShape& sizes, const PtychographySolverOptions& options) {
     return Solver(e.space, sizes, e.plan({.counts = 10}), options);
   };
@@ -245,10 +244,9 @@ TEST_CASE("no patterns are no work and no error") {
     for (const auto path : {PatternPath::Fused, PatternPath::General})
       for (const bool subset : {false, true}) {
         INFO("path " << int(path) << " subset " << subset);
-        PtychographyLoss<Space, float, Impl::CompiledWith<float, TestDetectors>> model =
+        TestLoss<float> model =
             subset ? e.plan({.counts = 10, .path = path})
-                   : PtychographyLoss<Space, float, Impl::CompiledWith<float, TestDetectors>>(
-                         space, {{40, 42}, 16, 48}, nowhere, {.counts = 10, .path = path});
+                   : TestLoss<float>(space, {{40, 42}, 16, 48}, nowhere, {.counts = 10, .path = path});
         model.set_patterns(space, 0, View<float***>("p", 0, 48, 48));
         const View<double> loss("loss");
         const View<Complex**> gradient("g", 40, 42);
@@ -266,8 +264,7 @@ TEST_CASE("no patterns are no work and no error") {
   }
   SECTION("of a solver") {
     const Experiment<double> e(40, 42, 16, 48, {{0, 0}, {7, 5}, {24, 26}});
-    PtychographySolver<Space, double, Impl::CompiledWith<double, TestDetectors>> solver(
-        space, {{40, 42}, 16, 48}, e.plan({.counts = 10}));
+    TestSolver solver(space, {{40, 42}, 16, 48}, e.plan({.counts = 10}));
     solver.step(space, none);
     CHECK(solver.steps() == 0);
     CHECK(solver.losses(space).empty());
@@ -332,8 +329,7 @@ TEST_CASE("the path that a plan will take can be asked") {
         PatternPath::General);
   for (const auto& options : {plain, PtychographyOptions{.counts = 10, .path = PatternPath::General},
                               PtychographyOptions{.counts = 10, .reduced_grid = true}}) {
-    const PtychographyLoss<Space, float, Impl::CompiledWith<float, TestDetectors>> model(
-        e.space, shape, e.positions(), options);
+    const TestLoss<float> model(e.space, shape, e.positions(), options);
     CHECK(model.is_fused() == (path_with<TestDetectors>(shape, options) == PatternPath::Fused));
     CHECK(model.compared_detector() == compared_detector(shape, options));
   }
@@ -342,8 +338,7 @@ TEST_CASE("the path that a plan will take can be asked") {
 TEST_CASE("PtychographyLoss refuses what it cannot compute, in one sentence") {
   const Experiment<float> e(40, 42, 16, 48, {{0, 0}, {7, 5}, {24, 26}});
   const auto plan = [&](const PtychographyShape& shape, const PtychographyOptions& options) {
-    return PtychographyLoss<Space, float, Impl::CompiledWith<float, TestDetectors>>(e.space, shape,
-                                                                                    e.positions(), options);
+    return TestLoss<float>(e.space, shape, e.positions(), options);
   };
   const PtychographyShape shape{{40, 42}, 16, 48};
   CHECK_THROWS_WITH(plan({{40, 41}, 16, 48}, {}), ContainsSubstring("columns from -0.5 to below 25.5"));

@@ -12,7 +12,7 @@ using Catch::Matchers::ContainsSubstring;
 namespace {
 
 using Complex = Kokkos::complex<double>;
-using Plan = PtychographyLoss<Space, double, Impl::CompiledWith<double, Impl::FusedDetectors<>>>;
+using Plan = TestLoss<double>;
 
 /// A model with a value of everything that a plan may ask for.
 struct Model {

@@ -280,8 +280,7 @@ TEST_CASE(
       CHECK(std::isfinite(result.loss));
       check_derivatives(e, model);
     }
-  PtychographyLoss<Space, double, Impl::CompiledWith<double, TestDetectors>> unset(
-      e.space, {{30, 32}, 16, 40}, e.positions(), {.counts = e.counts});
+  TestLoss<double> unset(e.space, {{30, 32}, 16, 40}, e.positions(), {.counts = e.counts});
   CHECK_THROWS_WITH(e.loss(unset), "Bracewell::PtychographyLoss::evaluate: patterns: expected " +
                                        std::to_string(unset.count()) +
                                        " that were set by set_patterns, found 0");

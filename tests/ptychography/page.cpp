@@ -1,4 +1,4 @@
-// The examples of docs/ptychography.md and docs/ptychography-tutorial.md: what stands between "// [name" and "// name]" is shown
+// The examples of docs/ptychography*.md: what stands between "// [name" and "// name]" is shown
 // there, word for word.
 
 #include "../page_examples.hpp"
@@ -317,5 +317,6 @@ TEST_CASE("the tutorial's L-BFGS") {
 TEST_CASE("the pages on ptychography show this code") {
   const std::filesystem::path root(BRACEWELL_SOURCE_DIR);
   check_page_examples(root / "tests/ptychography/page.cpp",
-                      {root / "docs/ptychography.md", root / "docs/ptychography-tutorial.md"});
+                      {root / "docs/ptychography.md", root / "docs/ptychography-models.md",
+                       root / "docs/ptychography-tutorial.md"});
 }

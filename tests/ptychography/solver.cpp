@@ -3,8 +3,7 @@
 
 #include "../golden/golden.hpp"
 #include "../tools/checks.hpp"
-
-#include <bracewell/ptychography/solver.hpp>
+#include "solver_plan.hpp"
 
 #include <Eigen/Cholesky>
 #include <Eigen/QR>
@@ -27,9 +26,7 @@ using Test::View;
 namespace {
 
 using Complex = std::complex<double>;
-using Solver =
-    PtychographySolver<Space, double,
-                       Impl::CompiledWith<double, Impl::FusedDetectors<40, 48>>>; // those of the golden cases
+using Solver = Test::TestSolver;
 constexpr double pi = 3.14159265358979323846;
 
 /// A small experiment and all that is to be found, in one list: amplitude, phase, then (re, im) of the probe

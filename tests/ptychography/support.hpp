@@ -1,7 +1,7 @@
 // A small ptychographic experiment, and derivatives by differences.
 #pragma once
 
-#include <bracewell/ptychography/ptychography_loss.hpp>
+#include "plans.hpp"
 
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
@@ -24,9 +24,6 @@ template <class Source>
 auto on_host(const Source& view) {
   return Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), view);
 }
-
-/// The fused kernel for two sizes is enough for most tests; storage.cpp and page.cpp have others.
-using TestDetectors = Impl::FusedDetectors<40, 48>;
 
 /// Object near 1, a smooth probe, intensities of the order of what they model.
 template <class T>

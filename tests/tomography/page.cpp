@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The worked examples of docs/tomography.md, docs/tomography-tutorial.md and docs/finufft.md: what stands between "// [name"
+// The worked examples of docs/tomography.md, docs/nonuniform.md, docs/tomography-tutorial.md and docs/finufft.md: what stands between "// [name"
 // and "// name]" is shown there, word for word.
 
 #include "../page_examples.hpp"
@@ -318,6 +318,6 @@ TEST_CASE("FINUFFT's users") {
 TEST_CASE("the page shows this code") {
   const std::filesystem::path here(__FILE__);
   const auto docs = here.parent_path() / "../../docs";
-  Test::check_page_examples(here,
-                            {docs / "tomography.md", docs / "tomography-tutorial.md", docs / "finufft.md"});
+  Test::check_page_examples(here, {docs / "tomography.md", docs / "nonuniform.md",
+                                   docs / "tomography-tutorial.md", docs / "finufft.md"});
 }

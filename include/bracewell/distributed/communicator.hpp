@@ -54,8 +54,8 @@ class Communicator {
   using Exchanged = Impl::ExchangedArray<ExecutionSpace>;
 
 public:
-  /// Bytes that sums through the host take at a time: those of a cache, in which two of them are summed at twice the
-  /// speed of memory (2026-11-23, two cores, Open MPI 4.1.4; bench/bench_distributed, docs/distributed.md).
+  /// Bytes that sums through the host take at a time. Two pieces fit a cache, where they are summed at twice the speed of
+  /// memory (2026-11-23, two cores, Open MPI 4.1.4; bench/bench_distributed, docs/how/distributed.md).
   static constexpr std::int64_t piece_bytes = 4 << 20;
 
   /// One process.

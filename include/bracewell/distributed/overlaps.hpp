@@ -46,7 +46,7 @@ class Overlaps {
   using Memory = typename ExecutionSpace::memory_space;
 
 public:
-  /// @param rectangles  those of all processes in the order of ranks, the same in each; empty ones, too
+  /// @param rectangles  of all processes in the order of ranks, the same list in each process; some may be empty
   /// @throws Error where there are not as many rectangles as processes
   Overlaps(const ExecutionSpace& space, const Communicator<ExecutionSpace>& processes,
            const std::vector<Rectangle>& rectangles)

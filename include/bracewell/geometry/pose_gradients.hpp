@@ -27,7 +27,7 @@ void matrices_from_angles(const ExecutionSpace& space, const Angles& angles, con
 }
 
 /// Matrices of poses from quaternions, whose length does not matter: M = rotation_matrix(q), an active
-/// rotation of image frequencies to those of the volume (geometry/quaternion.hpp).
+/// rotation of image frequencies to volume frequencies (geometry/quaternion.hpp).
 /// @param quaternions  [B, P, 4]: w, x, y, z
 /// @param matrices     [B, P, 3, 3], overwritten
 /// @throws Error on shapes that do not fit and shared memory
@@ -42,8 +42,8 @@ void matrices_from_quaternions(const ExecutionSpace& space, const Quaternions& q
       Array<const T, Memory>(quaternions), Array<T, Memory>(matrices));
 }
 
-/// Steps in the tangent space: M = M0 exp([w]x). w lies in the frame of the image: its z component turns the
-/// image in its plane, x and y tilt it about its axes. May be in place.
+/// Turns matrices by rotation vectors: M = M0 exp([w]x). w lies in the frame of the image. Its z component turns the
+/// image in its plane; x and y tilt it about its axes. May be in place.
 /// @param rotation_vectors  w [B, P, 3], radians
 /// @param base              M0 [B, P, 3, 3]
 /// @param matrices          M [B, P, 3, 3], overwritten; base itself or memory of its own

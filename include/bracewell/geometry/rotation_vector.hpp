@@ -18,12 +18,12 @@ template <class T>
 KOKKOS_FUNCTION Matrix3<T> rotation_matrix(const RotationVector<T>& v);
 
 /// Derivatives of rotation_matrix with respect to the components of v, at any v. At v = 0 they span the
-/// tangent space: those of a rotation R0 perturbed as rotation_matrix(v) R0 are theirs times R0.
+/// tangent space: times R0, they are the derivatives of a rotation R0 perturbed as rotation_matrix(v) R0.
 template <class T>
 KOKKOS_FUNCTION Kokkos::Array<Matrix3<T>, 3> rotation_matrix_derivatives(const RotationVector<T>& v);
 
-/// Logarithm: the vector of length at most pi of a rotation matrix. By way of the quaternion, so that neither
-/// small rotations nor half turns lose digits; the direction of an exact half turn is either of the two.
+/// Rotation vector of a rotation matrix, its logarithm: its length is at most pi. It goes by way of the quaternion, so
+/// neither small rotations nor half turns lose digits. An exact half turn has either of two directions.
 template <class T>
 KOKKOS_FUNCTION RotationVector<T> rotation_vector(const Matrix3<T>& R);
 

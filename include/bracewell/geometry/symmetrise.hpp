@@ -3,6 +3,7 @@
 
 #include <bracewell/geometry/symmetry.hpp>
 #include <bracewell/impl/row_loop.hpp>
+#include <bracewell/interpolation/kernel.hpp>
 #include <bracewell/interpolation/linear.hpp>
 #include <bracewell/rfft/layout.hpp>
 
@@ -16,8 +17,8 @@ namespace Bracewell {
 /// Symmetry as one operation on what backproject gathered: replaces F(k), data or weight, by
 ///   sum over operators (R, t) of F(R k) exp(2 pi i (R k).t / N),
 /// as if every particle had been inserted once per operator (weights without the phase). An operator that maps the
-/// lattice onto itself is exact. The others are interpolated; of a group only one in each coset of the exact ones is, so
-/// that icosahedral symmetry I1 interpolates four times instead of 59.
+/// lattice onto itself is exact. The others are interpolated. Of a group, only one operator in each coset of the exact
+/// operators is interpolated. So icosahedral symmetry I1 interpolates four times instead of 59.
 /// \code
 /// const VolumeSymmetry symmetry(space, symmetry_operators("I1"));
 /// symmetry.apply<Linear>(space, data, scratch);
@@ -286,6 +287,9 @@ template <class ExecutionSpace>
 template <class Kernel, class Spectrum>
 void VolumeSymmetry<ExecutionSpace>::apply(const ExecutionSpace& space, const Spectrum& spectrum,
                                            const Spectrum& scratch, std::optional<double> radius) const {
+  constexpr Impl::KernelFault fault = Impl::kernel_fault<Kernel, Impl::real_of<Spectrum>>;
+  BRACEWELL_EXPECTS_KERNEL(fault, "VolumeSymmetry::apply");
+  Impl::check_kernel<Kernel, Impl::real_of<Spectrum>>("VolumeSymmetry::apply");
   using Value = typename Impl::view_of<Spectrum>::non_const_value_type;
   const Array<Value, typename ExecutionSpace::memory_space> values(spectrum), other(scratch);
   constexpr Impl::Arguments arguments{"VolumeSymmetry::apply"};

@@ -47,10 +47,10 @@ struct SortedWork {
   bool matrices;      ///< there are MatrixBoxes, likewise
 };
 
-/// Bins, OwnedBoxes or MatrixBoxes, for a plan that is Automatic and whose samples are sorted. Boxes are not shared,
-/// so that there must be none that takes a good part of the time of all. Several slices are read several times, which
-/// takes long where those of many samples lie far apart. Matrices pay in float where there are few samples for the
-/// cells of the grid, in double always.
+/// Bins, OwnedBoxes or MatrixBoxes, for a plan that is Automatic and whose samples are sorted. One team adds a whole box.
+/// A box with too many samples would hold up all others. Several slices are read several times, which takes long if
+/// the slices of many samples lie far apart. Matrices pay in double always, and in float if there are few samples for
+/// the cells of the grid.
 inline GriddingStrategy choose_sorted_strategy(const SortedWork& work);
 
 /// How samples are interpolated. All agree to rounding. From tiles (GPUs, 2D): a team copies a tile of the grid to
@@ -134,8 +134,8 @@ inline double bin_taps(const GriddingWork& work) {
   return row * std::pow(work.width, work.dimensions - 1);
 }
 
-/// Of the strategies that sort samples into bins the one that is expected before they are sorted, of points that do
-/// not crowd (as those on rays do, whose slices mostly are last).
+/// The strategy with bins that is expected before samples are sorted, for points that do not crowd. (Points on rays
+/// crowd; their slices mostly are last.)
 inline GriddingStrategy expected_sorted_strategy(const GriddingWork& work) {
   constexpr const GpuGriddingTuning& gpu = gpu_gridding_tuning;
   if (work.host || work.dimensions < 3)

@@ -83,8 +83,8 @@ public:
   /// Gradients with respect to the points of a real loss that is computed from either transform, to the
   /// tolerance of the options:
   ///   gradients(j, d) = Re sum over slices of conj(sample_j) sum_X (-2 pi i X_d) image(X) exp(-2 pi i x_j . X)
-  /// (i has the other sign where options.sign is -1). Of `forward`, images are its input and samples the
-  /// cotangent of its output; of `adjoint`, samples are its input and images the cotangent of its output.
+  /// (i has the other sign where options.sign is -1). For `forward` give its input as images, and the cotangent of its
+  /// output as samples. For `adjoint` give its input as samples, and the cotangent of its output as images. The work is
   /// Dim transforms forward.
   /// @param images     View of complex [slices, ((depth,) height,) width]
   /// @param samples    View of complex [slices, points], or [points, slices] as options.order says

@@ -61,8 +61,8 @@ public:
   /// @param points   View [points, Dim] of double: finite, any; column 0 is x
   /// @param targets  View [targets, Dim] of double: finite, any
   /// @param options  as of NonuniformFFT; the tolerance is at least 2e-7 in float, 2e-14 in double; `slices` and
-  ///                 `order` count for values and sums; oversampling is by default 2 of the points' grid, 1.5 or 2 of
-  ///                 that of the targets, and at least 1.25
+  ///                 `order` count for values and sums; oversampling is by default 2 for the points' grid and 1.5 or 2
+  ///                 for the targets' grid, and at least 1.25
   /// @throws Error on options out of range, points or targets that are not finite, and boxes whose lengths' product
   ///         along an axis is beyond about 14,000 (in 1D 3 x 10^7) cycles
   NonuniformSums(const ExecutionSpace& space, const Points& points, const Points& targets,

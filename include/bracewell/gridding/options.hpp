@@ -17,8 +17,8 @@ enum class GriddingStrategy {
                 ///< reproducible. A published method to compare with: never the fastest
   Tiles, ///< GPUs, 2D and 3D: samples are listed once per tile of the grid that they reach and a team owns a tile;
          ///< bitwise reproducible
-  Bins, ///< samples are sorted into bins of the grid and a team adds those of a bin, one slice at a time, large bins in
-        ///< parts; any space; bitwise reproducible
+  Bins, ///< samples are sorted into bins of the grid; a team adds the samples of a bin, one slice at a time, and large
+        ///< bins in parts; any space; bitwise reproducible
   OwnedBoxes, ///< GPUs, 3D: samples are sorted into bins, and teams own boxes of the grid and look for the samples that
               ///< reach theirs, of eight slices at a time; bitwise reproducible
   MatrixBoxes ///< the same for a slice at a time, by instructions that multiply matrices (NVIDIA)

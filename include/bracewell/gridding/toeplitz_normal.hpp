@@ -22,10 +22,10 @@ namespace Bracewell {
 /// twice the image's size along every axis: two FFTs, however many samples there are. Wajer and Pruessmann,
 /// Proc. ISMRM 9, 2001; Fessler et al., IEEE Trans. Signal Process. 53(9), 2005.
 ///
-/// Value is Kokkos::complex of float or double, or float or double for real images, of whose result the real
-/// part is taken: transforms of half the size. The matrix is Hermitian (symmetric) to rounding. The response
-/// has the relative error (L2) of options.tolerance, and so, about, have results of images that the samples
-/// see; where weights are positive, eigenvalues as small as that may come out below zero.
+/// Value is Kokkos::complex of float or double. For real images it is float or double: the plan then computes the real
+/// part of the result only, with transforms of half the size. The matrix is Hermitian (symmetric) to rounding. The
+/// response has the relative error (L2) of options.tolerance. Results of images that the samples see have about the
+/// same error. With positive weights, eigenvalues as small as this error may come out below zero.
 ///
 /// In two dimensions on CUDA three kernels do the whole convolution for images of 257 to 4096 pixels along both axes, as
 /// far as a multiprocessor has the memory; all else goes through FFT plans.

@@ -62,6 +62,38 @@ KOKKOS_INLINE_FUNCTION void atomic_add_neighbours(Kokkos::complex<T>* address,
   atomic_add_neighbours(reinterpret_cast<T*>(address), parts);
 }
 
+/// Atomic additions of threads that run side by side. Where all threads of a warp are together and add to the same
+/// place, one of them adds the sum of all (CUDA).
+struct LanesTogether {
+  bool together = false;
+
+  /// @param place  where additions begin
+  KOKKOS_INLINE_FUNCTION explicit LanesTogether([[maybe_unused]] const void* place) {
+#if defined(__CUDA_ARCH__)
+    constexpr unsigned all = 0xffffffff;
+    if (__activemask() == all) {
+      const auto address = reinterpret_cast<unsigned long long>(place);
+      together = __all_sync(all, address == __shfl_sync(all, address, 0));
+    }
+#endif
+  }
+
+  template <class T>
+  KOKKOS_INLINE_FUNCTION void atomic_add(T* address, T value) const {
+#if defined(__CUDA_ARCH__)
+    if (together) {
+      for (int other = 16; other > 0; other /= 2)
+        value += __shfl_xor_sync(0xffffffff, value, other);
+      unsigned lane;
+      asm("mov.u32 %0, %%laneid;" : "=r"(lane));
+      if (lane != 0)
+        return;
+    }
+#endif
+    Kokkos::atomic_add(address, value);
+  }
+};
+
 /// An atomic addition if `wanted`.
 template <class T>
 KOKKOS_INLINE_FUNCTION void atomic_add_if(bool wanted, T* address, T value) {

@@ -20,7 +20,7 @@ struct CatmullRom {
 
   /// Weights of the taps at floor(q) - 1 ... floor(q) + 2; f = q - floor(q).
   template <class T>
-  KOKKOS_INLINE_FUNCTION static void weights(T f, T (&w)[width]) {
+  KOKKOS_INLINE_FUNCTION static constexpr void weights(T f, T (&w)[width]) {
     const T g = 1 - f;
     w[0] = T(-0.5) * f * g * g;
     w[1] = 1 + f * f * (T(1.5) * f - T(2.5));
@@ -30,7 +30,7 @@ struct CatmullRom {
 
   /// Derivatives of the weights with respect to q.
   template <class T>
-  KOKKOS_INLINE_FUNCTION static void derivatives(T f, T (&d)[width]) {
+  KOKKOS_INLINE_FUNCTION static constexpr void derivatives(T f, T (&d)[width]) {
     const T g = 1 - f;
     d[0] = g * (T(1.5) * f - T(0.5));
     d[1] = f * (T(4.5) * f - 5);

@@ -20,7 +20,7 @@ struct CubicBSpline {
 
   /// Weights of the taps at floor(q) - 1 ... floor(q) + 2; f = q - floor(q).
   template <class T>
-  KOKKOS_INLINE_FUNCTION static void weights(T f, T (&w)[width]) {
+  KOKKOS_INLINE_FUNCTION static constexpr void weights(T f, T (&w)[width]) {
     const T g = 1 - f;
     w[0] = g * g * g * (T(1) / 6); // a product, which GPUs do in one instruction, unlike the division
     w[1] = T(2) / 3 + f * f * (f / 2 - 1);
@@ -30,7 +30,7 @@ struct CubicBSpline {
 
   /// Derivatives of the weights with respect to q.
   template <class T>
-  KOKKOS_INLINE_FUNCTION static void derivatives(T f, T (&d)[width]) {
+  KOKKOS_INLINE_FUNCTION static constexpr void derivatives(T f, T (&d)[width]) {
     const T g = 1 - f;
     d[0] = -g * g / 2;
     d[1] = f * (T(1.5) * f - 2);

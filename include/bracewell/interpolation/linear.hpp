@@ -18,14 +18,14 @@ struct Linear {
 
   /// Weights of the taps at floor(q) and floor(q) + 1; f = q - floor(q).
   template <class T>
-  KOKKOS_INLINE_FUNCTION static void weights(T f, T (&w)[width]) {
+  KOKKOS_INLINE_FUNCTION static constexpr void weights(T f, T (&w)[width]) {
     w[0] = 1 - f;
     w[1] = f;
   }
 
   /// Derivatives of the weights with respect to q.
   template <class T>
-  KOKKOS_INLINE_FUNCTION static void derivatives(T, T (&d)[width]) {
+  KOKKOS_INLINE_FUNCTION static constexpr void derivatives(T, T (&d)[width]) {
     d[0] = -1;
     d[1] = 1;
   }

@@ -14,11 +14,11 @@ namespace Bracewell {
 
 /// Solves linear least squares with any pair of operators, for data b and images x, both of three axes:
 ///   minimise sum w (b - A x)^2,
-/// pair.project(space, x, b) being A and pair.backproject(space, b, x) its transpose B, or that times a positive number:
-/// any plan of tomography in either unit of projections, without weights of angles, which go into w.
-/// Where the pair has normal(space, images, results), backproject(project(images)) in one (FourierNormal), conjugate
-/// gradients and TotalVariation can go by it alone (LeastSquaresShape::normal).
-/// The plan owns all memory that a run needs; sums of inner products stay on the device and do not depend on the number
+/// pair.project(space, x, b) computes A. pair.backproject(space, b, x) computes its transpose, or a positive multiple of
+/// it. Any plan of tomography is such a pair, in either unit of projections. Weights of angles go into w instead.
+/// A pair may have normal(space, images, results), which computes backproject(project(images)) in one (FourierNormal).
+/// Conjugate gradients and TotalVariation can then use it alone (LeastSquaresShape::normal).
+/// The plan owns all memory that a run needs. Sums of inner products stay on the device and do not depend on the number
 /// of threads.
 /// @code
 /// const FourierTomography<Space, float> pair(space, geometry, {.units = ProjectionUnits::LineIntegrals});

@@ -36,9 +36,9 @@ struct InsertionWork {
 
 namespace Impl {
 
-/// Whether to sum patches of samples in scratch memory before they are added to the volume: once there are
-/// enough of them, 8 x 16 samples each, to keep a GPU busy; a thousand for two taps an axis in 3D, fewer for
-/// more, and in 2D, where additions sample by sample meet on fewer elements.
+/// Whether to sum patches of samples in scratch memory before they are added to the volume. This pays if there are
+/// enough patches, of 8 x 16 samples each, to keep a GPU busy: a thousand for two taps an axis in 3D. Wider kernels and
+/// 2D need fewer, because additions sample by sample meet on fewer elements there.
 constexpr bool patches_pay(const InsertionWork& work) {
   const std::int64_t samples = work.batches * work.poses * work.projection_elements;
   const std::int64_t factor = work.dimensions == 2 ? ProjectionTuning::patch_samples_factor_2d : 1;
@@ -47,11 +47,10 @@ constexpr bool patches_pay(const InsertionWork& work) {
 
 } // namespace Impl
 
-/// The kernel that backproject, and project_gradients for the gradient of the reconstruction, launch for such
-/// work. Strategy::Automatic means on hosts Owned, whose sums Atomic only shares out where bricks are fewer than
-/// threads; on GPUs Atomic, the fastest for all kernels and sizes (measured on an H200:
-/// docs/lab/projection.md). Duplicated is never chosen: it needs memory that only the caller can give, and
-/// threads of a host.
+/// The kernel that backproject launches for such work, and project_gradients for the gradient of the reconstruction.
+/// Strategy::Automatic means Owned on hosts: Atomic only shares out its sums where bricks are fewer than threads. On
+/// GPUs it means Atomic, the fastest for all kernels and sizes (measured on an H200: docs/lab/projection.md).
+/// Duplicated is never chosen: it needs memory that only the caller can give, and threads of a host.
 constexpr Insertion choose_insertion(const InsertionWork& work) {
   Strategy strategy = work.strategy;
   if (strategy == Strategy::Automatic)

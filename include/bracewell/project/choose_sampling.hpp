@@ -35,12 +35,12 @@ struct SamplingWork {
 
 namespace Impl {
 
-/// Whether copying bricks to scratch memory pays: where windows are wide, poses many enough to pay for it, and
+/// Whether copying bricks to scratch memory pays: where windows are wide (of four taps; more do not fit), poses many enough to pay for it, and
 /// bricks many enough for all multiprocessors.
 constexpr bool bricks_pay(const SamplingWork& work) {
   using Tuning = ProjectionTuning;
-  return work.projection_dimensions == 2 && work.dimensions == 3 && work.width > 2 && work.value_bytes == 4 &&
-         work.values && work.poses >= Tuning::brick_poses &&
+  return work.projection_dimensions == 2 && work.dimensions == 3 && work.width == 4 &&
+         work.value_bytes == 4 && work.values && work.poses >= Tuning::brick_poses &&
          work.batches * work.elements >=
              (work.weights ? Tuning::weighted_brick_elements : Tuning::brick_elements);
 }

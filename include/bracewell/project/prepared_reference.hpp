@@ -32,14 +32,14 @@ enum class ReadBy {
 /// Memory, of 128 elements a side: on GPUs in float 1.1 (linear) or 1.2 times that of volumes, 2.2 to 2.4 times
 /// that of images; on hosts that of the View. In half precision half of that.
 ///
-/// @tparam Stored  how elements are stored: Kokkos::complex of float or double, or HalfComplex, with which all
-/// arithmetic is in float, the spectra are scaled by a power of two so that none overflows, and every element
-/// has a relative error of at most 2^-11 (4.9e-4; about 2e-4 in L2 of spectra and projections), or an absolute
-/// one of 2^-39 of the largest part of all.
+/// @tparam Stored  how elements are stored: Kokkos::complex of float or double, or HalfComplex. With HalfComplex all
+/// arithmetic is in float. The spectra are scaled by a power of two so that none overflows. Every element has a
+/// relative error of at most 2^-11 (4.9e-4; about 2e-4 in L2 of spectra and projections), or an absolute error of
+/// 2^-39 of the largest part of all.
 template <class Kernel, class ExecutionSpace, int D, class Stored = Kokkos::complex<float>>
 class PreparedReference {
-  static_assert(Impl::is_kernel<Kernel>,
-                "Bracewell::PreparedReference: Kernel: expected Linear, CatmullRom or CubicBSpline.");
+  static constexpr Impl::KernelFault fault = Impl::kernel_fault<Kernel, Impl::real_of_stored<Stored>>;
+  BRACEWELL_EXPECTS_KERNEL(fault, "PreparedReference");
   static_assert(D == 2 || D == 3,
                 "Bracewell::PreparedReference: expected images (D = 2) or volumes (D = 3).");
   static constexpr bool host = Impl::is_host<ExecutionSpace>;
@@ -159,7 +159,8 @@ template <class From>
 void PreparedReference<Kernel, ExecutionSpace, D, Stored>::make(const ExecutionSpace& space,
                                                                 const Input<From>& input) {
   const Impl::ProjectionArguments arguments{{"PreparedReference"}};
-  arguments.reconstruction<D>("reconstruction", input, layout_.size);
+  Impl::check_kernel<Kernel, Real>(arguments.function);
+  arguments.reconstruction<D>("reconstruction", input, Kernel::width, layout_.size);
   shape_ = input;
   shape_.forget_view();
   const std::int64_t each = elements(layout_);

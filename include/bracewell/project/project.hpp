@@ -28,10 +28,11 @@ template <class ExecutionSpace, class Reconstruction>
 using ProjectGradientsFor =
     ProjectGradients<Impl::real_of<Reconstruction>, typename ExecutionSpace::memory_space>;
 
-/// Samples the transform of projections from that of a reconstruction: P(k) = F(M oversampling k) exp(-2 pi i
-/// k.s / n) for every stored frequency k with |k| <= radius, zero elsewhere, where F is the reconstruction's
-/// spectrum interpolated by Kernel. 2D -> 2D, 3D -> 2D (the projection-slice theorem, Bracewell 1956; k =
-/// (kx, ky, 0)) or 3D -> 3D, as the ranks of the Views say.
+/// Samples the spectra of projections from the spectrum of a reconstruction:
+///   P(k) = F(M oversampling k) exp(-2 pi i k.s / n)
+/// for every stored frequency k with |k| <= radius, and zero elsewhere. F is the reconstruction's spectrum, interpolated
+/// by Kernel. The ranks of the Views say whether this is 2D -> 2D, 3D -> 2D (the projection-slice theorem, Bracewell
+/// 1956; k = (kx, ky, 0)) or 3D -> 3D.
 ///
 /// @param space           instance that the kernel is queued on; the call does not wait
 /// @param reconstruction  complex [B|1, (D,) H, W/2+1], half spectrum, zero frequency and real-space origin
@@ -50,8 +51,8 @@ void project(const ExecutionSpace& space, const Reconstruction& reconstruction,
         space, Impl::reconstruction_of<ExecutionSpace>(reconstruction), poses, projections, options);
 }
 
-/// The same from a reference that was prepared for its kernel (prepared_reference.hpp): on GPUs from the copies
-/// of docs/lab/projection.md. Its oversampling is taken where options leave it out.
+/// The same from a reference that was prepared for its kernel (prepared_reference.hpp). On GPUs this reads a copy
+/// in an order that suits the caches. If options leave the oversampling out, the reference's counts.
 /// @throws Error as above, and on GPUs for 2^31 or more poses
 template <class ExecutionSpace, class Kernel, int D, class Stored, class Projections>
 void project(const ExecutionSpace& space,
@@ -63,11 +64,10 @@ void project(const ExecutionSpace& space,
         space, reconstruction.reference("project", "reconstruction"), poses, projections, options);
 }
 
-/// Exact derivatives of a loss L with respect to what `project` reads, from its cotangent g = dL/dRe P + i
-/// dL/dIm P of every stored element; a gradient with respect to a complex element is dL/dRe + i dL/dIm too. A
-/// matrix, shift or reconstruction shared over batches or poses gets the sum. No orthogonality of the
-/// matrices is assumed; the third column of a 3D -> 2D matrix gets nothing. Gradients of a HalfComplex
-/// reconstruction are those of what it holds, in float.
+/// Computes exact derivatives of a loss L with respect to what `project` reads. Its input is the cotangent
+/// g = dL/dRe P + i dL/dIm P of every stored element. A gradient with respect to a complex element is dL/dRe + i dL/dIm,
+/// too. A matrix, shift or reconstruction that batches or poses share gets the sum. Matrices need not be orthogonal. The
+/// third column of a 3D -> 2D matrix gets nothing. A HalfComplex reconstruction has its gradient in float.
 ///
 /// @param cotangent  complex [B, P, (d,) h, w/2+1]
 /// @param gradients  the gradients wanted, and optionally the projections themselves, in the same pass

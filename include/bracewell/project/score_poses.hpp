@@ -214,7 +214,7 @@ void PoseScoring<ExecutionSpace, T>::queue(
   std::copy_n(std::initializer_list<std::int64_t>{1, poses, D, D}.begin(), 4, where.matrices.extents);
   plan_.template score<Kernel, D, Stored>(
       space,
-      arguments.template samples<2, D>("reference", source.shape, "images", spectra({1, poses}), where,
+      arguments.template samples<2, D, Kernel>("reference", source.shape, "images", spectra({1, poses}), where,
                                        options),
       source.spectra, {scores.all.data, scores.best.data, scores.poses.data, scores.shifts.data});
 }

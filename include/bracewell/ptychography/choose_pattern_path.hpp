@@ -31,8 +31,8 @@ template <class ExecutionSpace = Kokkos::DefaultExecutionSpace, class Real = flo
 PatternPath choose_pattern_path(const PtychographyShape& shape, const PtychographyOptions& options,
                                 bool whole_positions = true);
 
-/// Whether PatternPath::Lines transforms lines of n pixels: a product of powers of 2, 3, 5 and 7, neither too short to
-/// be shared by threads nor too long for those of a team.
+/// Whether PatternPath::Lines transforms lines of n pixels: n is a product of powers of 2, 3, 5 and 7, long enough for
+/// several threads, and short enough for the threads of a team.
 inline bool transforms_lines(int n) { return Impl::lines_fit_teams(n); }
 
 /// Pixels per side of the grid on which PtychographyLoss compares patterns: the detector, or with

@@ -43,7 +43,7 @@ struct ExitWaveGradientOutputs {
   Array<Kokkos::complex<T>, MemorySpace> probe = {};  ///< [modes, m, m]
 };
 
-/// The adjoint: from G = dL/dRe psi + i dL/dIm psi,
+/// Computes the adjoint of exit_waves. From G = dL/dRe psi + i dL/dIm psi it makes
 ///   dL/dO(y) = sum_j sum_l conj(p_l(y - y_j)) G_jl(y - y_j),  dL/dp_l(r) = sum_j conj(O(y_j + r)) G_jl(r),
 /// in fixed order, without atomic additions.
 /// @param waves    View [N, modes, n, n]: G, of which the corner of m x m counts

@@ -21,7 +21,7 @@ namespace Bracewell {
 ///   |Psi_jl|^2, J_j = I_j C / mean(I_j) and t_j = measured C / mean(measured) (PatternScale::PerPattern) or
 ///   J = I, L = 1 / (N n^2) sum_j sum_k w_jk l(J_jk, t_jk)  (PatternLoss; means are weighted with w as well).
 /// N: patterns of the call, or inputs.mean_of. Patterns without counts have weight 0. Gradients are dL/dRe + i dL/dIm. Models with
-/// slices, relaxation, positions to find, factors and a background: docs/ptychography.md.
+/// slices, relaxation, positions to find, factors and a background: docs/ptychography-models.md.
 ///
 /// Storage is the type in which targets (and, in the fused path, gradients of exit waves) are stored: Real, or
 /// Half with Real = float, whose gradients are within 1e-3 of those in double. Half takes two bytes on every
@@ -102,10 +102,10 @@ public:
   /// @throws Error on another shape
   void positions(const ExecutionSpace& space, const Array<double, Memory>& positions) const;
 
-  /// Takes other positions for those of the plan, and moves the windows from which a position has gone too far:
-  /// one that is more than 3/4 of a pixel away on an axis, farther than the 1/2 of a new plan so that none goes
-  /// to and fro, becomes the nearest one within the object. The loss jumps a little where a window moves, as its
-  /// first row is exchanged for a new last one. Waits.
+  /// Takes other positions in place of the plan's, and moves windows from which a position has gone too far. A window
+  /// that is more than 3/4 of a pixel away on an axis becomes the nearest window within the object. (A new plan takes
+  /// 1/2; with 3/4 no window goes to and fro.) The loss jumps a little where a window moves, because its first row is
+  /// exchanged for a new last row. Waits.
   /// @param positions  View [N, 2] of double
   /// @throws Error on another shape, a position that is not finite, and plans without options.refine_positions
   void move_windows(const ExecutionSpace& space, const Array<const double, Memory>& positions);

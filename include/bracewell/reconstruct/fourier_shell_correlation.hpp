@@ -21,7 +21,7 @@ void fourier_shell_correlation(const ExecutionSpace& space, const First& first, 
                                const Correlation& correlation);
 
 /// Resolution at which a correlation curve first falls below a threshold, interpolated linearly between
-/// shells; that of the last shell when it never does, infinity when it begins below.
+/// shells. A curve that never does has the resolution of the last shell, and a curve that begins below has infinity.
 /// @param correlation  of shells 0 ... S-1, as fourier_shell_correlation gives it (on the host)
 /// @param threshold    for instance 0.143 (half maps; Rosenthal & Henderson 2003) or 0.5
 /// @param width        box width in pixels

@@ -26,8 +26,8 @@ struct NormaliseOptions {
   double edge = 0;
 };
 
-/// Volume from what backproject gathered: data / max(weight + wiener + prior, floor), see NormaliseOptions; zero where
-/// the divisor is not positive. All arrays are half spectra and the Hermitian symmetry of data is kept: there
+/// Divides what backproject gathered: data / max(weight + wiener + prior, floor), see NormaliseOptions. The result is zero
+/// where the divisor is not positive. All arrays are half spectra. The Hermitian symmetry of data is kept, so there
 /// is nothing to complete. backproject says which kernel and oversampling go together.
 /// @tparam Kernel   that inserted: the default of the floor depends on it
 /// @param data      complex [B, (D,) H, W/2+1]

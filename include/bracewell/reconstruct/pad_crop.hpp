@@ -15,7 +15,7 @@ namespace Bracewell {
 template <class ExecutionSpace, class Centred, class Padded>
 void pad_centre(const ExecutionSpace& space, const Centred& centred, const Padded& padded);
 
-/// Takes the centred box back out of a padded one: the reverse (and the transpose) of pad_centre.
+/// Takes the centred box out of a padded box: the reverse (and the transpose) of pad_centre.
 /// @param padded   real or complex [B, (D,) H, W], origin at element 0
 /// @param centred  [B, (d,) h, w] of the same values, no axis longer; overwritten
 /// @param scale    factor on every value, for instance 1 / (D H W) after the unscaled inverse transform

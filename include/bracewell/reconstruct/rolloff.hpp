@@ -4,6 +4,7 @@
 #include <bracewell/impl/row_loop.hpp>
 #include <bracewell/impl/turns.hpp>
 #include <bracewell/interpolation/catmull_rom.hpp>
+#include <bracewell/interpolation/kernel.hpp>
 
 #include <Kokkos_Profiling_ScopedRegion.hpp>
 
@@ -23,7 +24,7 @@ template <class Kernel = CatmullRom, class ExecutionSpace, class Volume>
 void correct_rolloff(const ExecutionSpace& space, const Volume& volume,
                      const std::array<int, Volume::rank() - 1>& padded);
 
-/// The attenuation itself, in place: multiplies by what correct_rolloff divides by. A map of ones becomes the
+/// Multiplies by the attenuation of an interpolation kernel, in place: by what correct_rolloff divides by. A map of ones becomes the
 /// roll-off as a factor, which models can take in where a division would amplify noise at the edges.
 /// @param volume  real [B, (d,) h, w]
 /// @param padded  {(D,) H, W}: sizes in the order of the axes
@@ -130,21 +131,26 @@ void separable_rolloff(const ExecutionSpace& space, const Arguments& arguments, 
                        const std::array<int, Volume::rank() - 1>& padded, bool divides) {
   constexpr int Dim = int(Volume::rank()) - 1;
   using T = typename Volume::value_type;
-  const Array<T, typename ExecutionSpace::memory_space> array(volume);
-  SeparableRolloff<ExecutionSpace, Kernel, T, Dim> functor{
-      array.data, image_box<Dim>(arguments, "volume", array), {}, divides};
-  invert_padded_sizes(arguments, padded, functor.box, functor.inverse_size);
-  const std::int64_t rows = functor.box.rows();
-  if (rows == 0)
-    return;
-  const Kokkos::Profiling::ScopedRegion region(name);
-  const auto league = static_cast<int>((rows + functor.rows - 1) / functor.rows * functor.across());
-  const int threads = is_host<ExecutionSpace> ? 1 : 8, lanes = is_host<ExecutionSpace> ? 1 : 32;
-  const auto scratch = decltype(functor)::Factors::shmem_size(functor.factor_count);
-  Kokkos::parallel_for(label,
-                       Kokkos::TeamPolicy<ExecutionSpace>(space, league, threads, lanes)
-                           .set_scratch_size(0, Kokkos::PerTeam(int(scratch))),
-                       functor);
+  static_assert(HasTransform<Kernel, T>, "Bracewell::correct_rolloff, apply_rolloff: Kernel: expected "
+                                         "transform(T v), the Fourier transform of the "
+                                         "kernel, found no such member.");
+  if constexpr (HasTransform<Kernel, T>) {
+    const Array<T, typename ExecutionSpace::memory_space> array(volume);
+    SeparableRolloff<ExecutionSpace, Kernel, T, Dim> functor{
+        array.data, image_box<Dim>(arguments, "volume", array), {}, divides};
+    invert_padded_sizes(arguments, padded, functor.box, functor.inverse_size);
+    const std::int64_t rows = functor.box.rows();
+    if (rows == 0)
+      return;
+    const Kokkos::Profiling::ScopedRegion region(name);
+    const auto league = static_cast<int>((rows + functor.rows - 1) / functor.rows * functor.across());
+    const int threads = is_host<ExecutionSpace> ? 1 : 8, lanes = is_host<ExecutionSpace> ? 1 : 32;
+    const auto scratch = decltype(functor)::Factors::shmem_size(functor.factor_count);
+    Kokkos::parallel_for(label,
+                         Kokkos::TeamPolicy<ExecutionSpace>(space, league, threads, lanes)
+                             .set_scratch_size(0, Kokkos::PerTeam(int(scratch))),
+                         functor);
+  }
 }
 
 } // namespace Impl

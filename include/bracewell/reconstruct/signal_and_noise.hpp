@@ -40,10 +40,11 @@ struct SignalAndNoise {
   std::vector<double> weight; ///< average of a half set
 };
 
-/// Powers from the sums of one batch element: the signal's is what the half sets have in common, the noise's what is left.
-/// Shells near by count, too, less with distance: up to a sixteenth of the frequency, and for the signal up to a third where it
-/// does not exceed eight times its standard error before. A tenth of the signal's power is not taken for noise, and noise that is
-/// then less than a thousandth of the signal is none: so much do samples of noise-free images differ that meet in one element.
+/// Powers of signal and noise from the sums of one batch element. The half sets have the signal in common; the rest is noise.
+/// Shells near by count, too, less with distance: up to a sixteenth of the frequency. For the signal they count up to a third
+/// of the frequency if it does not exceed eight times its standard error before. A tenth of the signal's power is not taken for
+/// noise. Noise that is then less than a thousandth of the signal is none, because samples of noise-free images that meet in
+/// one element differ so much.
 /// @param moments  [S, 7], as half_set_moments gives them (on the host)
 /// @param energy   kernel_energy of the kernel that inserted
 /// @param whole    how many shells have samples all around; those beyond, at the images' Nyquist limit, are not
@@ -57,9 +58,9 @@ inline SignalAndNoise signal_and_noise(std::span<const double> moments, double e
 template <class Kernel>
 double kernel_energy();
 
-/// What normalise adds to the weights of each shell: noise / (signal oversampling^3), 1 / SSNR in units of the weight, times
-/// the part of the box in which there is signal, and at most fifty average weights (beyond that all directions are weighed
-/// alike, and shells would vanish by chance).
+/// What normalise adds to the weights of each shell. It is noise / (signal oversampling^3), the reciprocal of the SSNR in
+/// units of the weight, times the part of the box in which there is signal. It is at most fifty average weights. Beyond that
+/// all directions would be weighed alike, and shells would vanish by chance.
 /// @param oversampling  padded over original box: a sample of the original box has its cube of elements
 /// @param part          of the box's volume, 0 to 1
 /// @throws Error on an oversampling that is not positive and a part out of range

@@ -16,9 +16,9 @@ struct SquaredErrorOutputs {
   Array<Kokkos::complex<T>, MemorySpace> cotangent = {}; ///< like the projections, overwritten
 };
 
-/// Multiplies a half spectrum, in place, by its multiplicity: 1 on self-mated columns, 2 on the others. Of the
-/// forward transform of dL/dp(x) it makes the cotangent of the spectrum P whose inverse transform, not scaled,
-/// has the pixels p; of a gradient per element of the full spectrum that of each stored element.
+/// Multiplies a half spectrum, in place, by its multiplicity: 1 on self-mated columns, 2 on the others. Let p be the
+/// pixels of the inverse transform, not scaled, of a spectrum P. The forward transform of dL/dp(x) becomes the cotangent
+/// of P. A gradient per element of the full spectrum becomes the gradient of each stored element.
 /// @param spectrum  complex [..., h, w/2+1]
 /// @throws Error on an array of fewer axes or another width
 template <class ExecutionSpace, class Spectrum>
@@ -35,7 +35,7 @@ void divide_by_multiplicity(const ExecutionSpace& space, const Gradient& gradien
 
 /// The squared error of projections P against images D over the full spectrum, L = sum m w |P - D|^2 with the
 /// multiplicity m, and its cotangent dL/dRe P + i dL/dIm P = 2 m w (P - D) of every stored element. Without
-/// weights L is the number of pixels times that of the inverse transforms, where both have all frequencies.
+/// weights L is the number of pixels times the squared error of the inverse transforms, if both have all frequencies.
 /// Beyond its radius `project` gives zeros: give images or weights of zero there.
 /// @param projections  P, complex [B, P, (d,) h, w/2+1]
 /// @param images       D, like projections

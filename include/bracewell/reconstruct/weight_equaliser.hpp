@@ -19,11 +19,11 @@ struct EqualiseOptions {
   bool first = false; ///< begin: with the averages over shells, whatever divisor holds
 };
 
-/// Gridding correction by iterating on the weights (Pipe & Menon, Magn. Reson. Med. 41 (1999) 179; RELION's way): looks for
-/// the divisor Q of data with which the weights, so divided, are one on average around every frequency,
+/// Corrects gridding by iterating on the weights (Pipe & Menon, Magn. Reson. Med. 41 (1999) 179; RELION's way). It looks
+/// for a divisor Q of the data. The weights divided by Q are one on average around every frequency:
 ///   Q <- Q |blur(W / Q)|^1.5
-/// The map is cropped from its padded box, so only averages over the neighbourhood that the crop mixes count: data / Q takes
-/// neighbours by their weights, where data / W takes all of them as equally good. The blur is the product with
+/// The map is cropped from its padded box, so only averages over the neighbourhood that the crop mixes count. data / Q
+/// takes neighbours by their weights; data / W would take all of them as equally good. The blur is the product with
 /// exp(-(2.5 x/n)^2) about the map's centre. The first step has the power 1. The power 1.5 of the others saves a third of the
 /// steps. The quotient of the error's two sums tells when to stop: at 0.0004 weights are within 2 % of one. A map takes data / Q
 /// by normalise, with Q for its weight.

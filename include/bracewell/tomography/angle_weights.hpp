@@ -10,11 +10,11 @@
 
 namespace Bracewell {
 
-/// Weights for angles that are not evenly spread: the share of half a turn that is nearer to an angle than to
-/// any other (angles half a turn apart see the same rays), 1 on average. A gap of more than five times the
-/// median one is a missing wedge, which belongs to no angle: those at its ends get the same share on its side
-/// as on their other side, so that even steps over less than half a turn have the weight 1. Projections at the
-/// same angle have equal parts of its share.
+/// Weights for angles that are not evenly spread. The weight of an angle is the share of half a turn that is nearest
+/// to it; the mean is 1. (Angles half a turn apart see the same rays.) A gap of more than five median gaps is a
+/// missing wedge, which belongs to no angle. An angle at its end gets the same share on its side as on the other side.
+/// So even steps over less than half a turn have the weight 1. Projections at the same angle have equal parts of its
+/// share.
 /// @param angles  radians, in any order; none have no weights
 /// @throws Error on angles that are not finite
 inline std::vector<double> angular_density_weights(const std::vector<double>& angles) {

@@ -54,8 +54,8 @@ void bin_frames_transpose(const ExecutionSpace& space, const Binned& binned, con
                                           int(in.extents[1]), int(in.extents[2]), bin});
 }
 
-/// What a detector would have seen that stands upright: frames are rolled back, with bilinear interpolation. Beyond the
-/// edges the outermost values go on.
+/// Rolls frames back to what an upright detector would have seen, with bilinear interpolation. Beyond the edges the
+/// outermost values go on.
 /// @param sinograms  [S, P, n]: neighbouring rows of the detector
 /// @param turned     [S, P, n], overwritten
 /// @throws Error on shapes that do not fit, shared memory, options that are not finite

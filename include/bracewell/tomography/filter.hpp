@@ -59,9 +59,9 @@ inline std::vector<double> filter_multiplier(TomographyFilter filter, std::int64
 /// With Ramp, filtered back-projection (pi / P) sum_p q_p(s) returns the attenuation per pixel.
 ///
 /// A plan: the workspace (rows are filtered in blocks: a few megabytes on hosts, 400 on GPUs) and the FFT
-/// plans are made once. Movable; calls that can overlap need a plan each. On CUDA rows of 256 to 8192 pixels
-/// in float, to 6144 in double, without upsampling, go through one kernel without workspace, two at a time:
-/// what is no number in one of them spreads to the other, and so does its rounding.
+/// plans are made once. Movable; calls that can overlap need a plan each. On CUDA, rows of 256 to 8192 pixels
+/// in float (to 6144 in double) without upsampling go through one kernel without workspace. It takes two rows
+/// at a time. If one of them has a value that is no number, it spreads to the other, and so does its rounding.
 template <class ExecutionSpace, class T>
 class ProjectionFilter {
   using MemorySpace = typename ExecutionSpace::memory_space;

@@ -34,11 +34,11 @@ double find_centre(const ExecutionSpace& space,
                    const std::vector<double>& angles, const CentreOptions& options);
 } // namespace Impl
 
-/// The detector pixel of the rotation axis, from one sinogram: half a turn and its mirror image make a whole
-/// turn, whose spectrum is empty outside of a double wedge when they fit together (Vo, Drakopoulos, Atwood
-/// and Reinhard, Opt. Express 22, 2014). First on a reduced sinogram over the whole range, then around
-/// that without the means of the columns, at last within a pixel with them; in steps of half a pixel, between
-/// these by a parabola. Allocates what it needs, and waits for the result.
+/// Finds the detector pixel of the rotation axis from one sinogram. Half a turn and its mirror image make a whole
+/// turn. If they fit together, the spectrum of the whole turn is empty outside a double wedge (Vo, Drakopoulos,
+/// Atwood and Reinhard, Opt. Express 22, 2014). The search has three stages: a reduced sinogram over the whole range;
+/// around its result, without the means of the columns; within a pixel, with these means. Steps are half a pixel, and
+/// a parabola leads between them. It allocates what it needs, and waits for the result.
 /// @param sinogram  [P, n] attenuation, not filtered
 /// @param angles    P angles in radians, any order, at least half a turn; the first half turn is used
 /// @throws Error on shapes that do not fit, angles that are not finite or span less than 170 degrees, an empty range,

@@ -21,10 +21,10 @@ namespace Bracewell {
 /// Parallel-beam back-projection and projection through Fourier space. With X = column - floor(n/2),
 /// Y = row - floor(n/2) and detector coordinate s = X cos(theta) + Y sin(theta) + centre,
 ///   backproject  image(X, Y) = (pi / P) sum_p w_p q_p(s)
-/// q_p the trigonometric interpolant of row p of the projections over its `width` pixels (which continues
-/// periodically beyond the detector): the adjoint of the Radon transform in its own units, so that
-/// projections filtered by the ramp |frequency| give the attenuation per pixel. `project` is the exact
-/// transpose, weights and factor pi / P included, or has the units of line integrals (ProjectionUnits).
+/// q_p is the trigonometric interpolant of row p of the projections over its `width` pixels. It continues
+/// periodically beyond the detector. After the ramp filter |frequency| the result is the attenuation per pixel.
+/// `project` is the exact transpose, with weights and factor pi / P, or has the units of line integrals
+/// (ProjectionUnits).
 /// Fourier slice theorem: Bracewell, Aust. J. Phys. 9, 1956; gridding: O'Sullivan, IEEE Trans. Med. Imaging
 /// 4(4), 1985.
 ///

@@ -15,14 +15,15 @@
 
 namespace Bracewell {
 
-/// Back-projection and projection about a tilted axis through Fourier space. A projection's spectrum is a plane of the
-/// volume's, through the origin and across the beam: a sample of it, at (ku, kv) cycles per pixel, lies at
+/// Back-projection and projection about a tilted axis through Fourier space. The spectrum of a projection is a plane of
+/// the volume's spectrum, through the origin and across the beam. A sample at (ku, kv) cycles per pixel lies at
 /// ku e_u + kv e_v, with the detector's axes e_u, e_v of TiltedBeamGeometry. All planes together are one set of points of
 /// a 3D gridding.
 ///   backproject  volume(X, Y, Z) = (pi cos(tilt) / P) sum_p w_p q_p(u, v)
-/// q_p the trigonometric interpolant of frame p (which continues periodically beyond the detector), of rows filtered by
-/// the ramp |ku| (ProjectionFilter) the attenuation per voxel at the frequencies that are seen: cos(tilt) |ku| is the
-/// density of the planes. `project` is the exact transpose, or has the units of line integrals (ProjectionUnits).
+/// q_p is the trigonometric interpolant of frame p, which continues periodically beyond the detector. After the ramp
+/// filter |ku| (ProjectionFilter) `backproject` returns the attenuation per voxel, except at frequencies that no view
+/// measures: cos(tilt) |ku| is the density of the planes. `project` is the exact transpose, or has the units of line
+/// integrals (ProjectionUnits).
 /// At tilt 0 both are FourierTomography for every slice. Laminography: Helfen et al., Appl. Phys. Lett. 86, 2005.
 ///
 /// A movable plan with memory for a grid of 1.5 to 2 times the volume along every axis and for the samples, width x rows x

@@ -7,10 +7,10 @@
 
 namespace Bracewell {
 
-/// Whether iterations by FourierNormal::normal are expected to take less time than by `project` and `backproject`. Through
-/// FFT plans its FFTs have four times the pixels of images and do not know of angles; those of the pair have 2.25 to 4 times,
-/// and angles x width samples are gridded twice: from a quarter of the pixels on that is slower on hosts, on GPUs from as
-/// many on. By lines on the chip it takes less time for any number of angles
+/// Whether iterations by FourierNormal::normal are expected to take less time than by `project` and `backproject`. Its
+/// FFTs have four times the pixels of images, for any number of angles. The pair has FFTs of 2.25 to 4 times the pixels, and
+/// grids angles x width samples twice. On hosts the pair is slower if it has a quarter as many samples as pixels, on
+/// GPUs if it has as many. By lines on the chip the normal operator takes less time for any number of angles
 /// (docs/lab/gridding-and-tomography.md).
 /// @param width, image  pixels of the detector, and of images along both axes
 /// @param host          the execution space works in the host's memory
@@ -23,9 +23,8 @@ constexpr bool normal_is_faster(std::int64_t angles, int width, int image, bool 
 /// convolution (ToeplitzNormal), however many angles there are. With a_p the factors of back-projection and b_p those of
 /// projection (pi w_p / P, or 1: ProjectionUnits),
 ///   normal  result(X) = sum_X' image(X') sum_p a_p b_p / width sum_k exp(2 pi i k (X - X') . (cos, sin) theta_p / width),
-/// |k| < width / 2; the axis does not matter. Of an even width the Nyquist frequency of a row, of which the detector
-/// sees a cosine alone, depends on X + X', too, and is no convolution: both operators of this pair leave it out, a
-/// row's alternating part.
+/// |k| < width / 2; the axis does not matter. If the width is even, the detector sees only a cosine of a row's Nyquist
+/// frequency. This part depends on X + X', too, and is no convolution. Both operators of this pair leave it out.
 /// A movable plan with workspace; calls that can overlap need a plan each.
 template <class ExecutionSpace, class T>
 class FourierNormal {

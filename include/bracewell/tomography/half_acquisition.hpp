@@ -38,10 +38,10 @@ struct OverlapOptions {
   int least = 0; ///< columns that overlap at least; 0: a fiftieth of the width, 8 at least
 };
 
-/// The detector pixel of the rotation axis of a scan over a whole turn, also near an end of the detector: where rows
-/// and the mirror images of those half a turn later are most alike where they overlap, by the coefficient of
-/// correlation of what changes over the angles; in steps of half a pixel, between these by a parabola. At most 256
-/// pairs of rows are looked at. Allocates what it needs, and waits for the result.
+/// Finds the detector pixel of the rotation axis of a scan over a whole turn, also near an end of the detector. It
+/// compares rows with the mirror images of rows half a turn later, where they overlap. The axis is where the correlation
+/// of what changes over the angles is highest. The search goes in steps of half a pixel, and between them by a parabola.
+/// It looks at 256 pairs of rows at most. It allocates what it needs, and waits for the result.
 /// @param sinogram  [P, n] attenuation, not filtered
 /// @param angles    P angles in radians, any order, over 350 degrees at least
 /// @throws Error on shapes that do not fit, angles that are not finite or span less, and values that are not finite or the
@@ -62,9 +62,9 @@ double find_overlap(const ExecutionSpace& space, const Sinogram& sinogram, const
   return Impl::search_overlap(space, in.data, n, pairs, least);
 }
 
-/// Rows of half acquisition to the wider rows that a method reconstructs with the angles of the whole turn and the
-/// centre of half_acquisition: weights fall from 2 to 0 as a squared cosine over the columns that are seen twice, so
-/// that both views of a ray weigh 2, as they do in other scans over a whole turn; zeros where the detector is not.
+/// Makes the wider rows of half acquisition. A method reconstructs them with the angles of the whole turn and the centre
+/// of half_acquisition. Weights fall from 2 to 0 as a squared cosine over the columns that are seen twice. So both views
+/// of a ray weigh 2, as in other scans over a whole turn. Columns beyond the detector are zero.
 /// @param sinograms  [S, P, n] attenuation
 /// @param wider      [S, P, half_acquisition(n, centre).width], overwritten
 /// @param centre     of the axis in `sinograms`

@@ -14,14 +14,14 @@ namespace Bracewell {
 
 /// Back-projection and projection along strips of rays, exact for square pixels and detector cells:
 ///   backproject  f(X, Y) = (pi / P) sum_p w_p sum_i a_p(i - s) q_p(i),   s = X cos theta_p + Y sin theta_p + centre,
-/// X = column - floor(n/2), Y = row - floor(n/2), zero beyond the detector; a_p(u) is the area that a pixel has in
-/// common with the strip, one wide, of the rays that a detector cell at distance u sees. `project` is the exact
-/// transpose, or has the units of line integrals (ProjectionUnits): the mean over the cell of the integrals along
-/// its rays through an image of square pixels. The areas of all cells add up to 1, as do those of all pixels along a
-/// strip to its length: a uniform object has no ripple at any angle. Multiples of a quarter turn are linear
-/// interpolation. Of projections filtered with the ramp the back-projection is the attenuation per pixel (Kak and
-/// Slaney, Principles of Computerized Tomographic Imaging, 3.3, 7.1). The work is P n^2 per slice: the baseline for the
-/// Fourier and log-polar methods, and exact for any angles.
+/// X = column - floor(n/2), Y = row - floor(n/2), zero beyond the detector. A detector cell at distance u sees a strip
+/// of rays, one wide. a_p(u) is the area that a pixel has in common with it. `project` is the exact transpose, or has the
+/// units of line integrals (ProjectionUnits): the mean over the cell of the integrals along its rays through an image
+/// of square pixels. The areas of all cells add up to 1, and the areas of all pixels along a strip to its length. So a
+/// uniform object has no ripple at any angle. Multiples of a quarter turn are linear interpolation. After the ramp
+/// filter the back-projection is the attenuation per pixel (Kak and Slaney, Principles of Computerized Tomographic
+/// Imaging, 3.3, 7.1). The work is P n^2 per slice. It is the baseline for the Fourier and log-polar methods, and exact
+/// for any angles.
 ///
 /// A movable plan; calls are const. project() uses workspace of the plan: calls of it that can overlap need
 /// plans of their own.

@@ -8,10 +8,10 @@
 
 namespace Bracewell {
 
-/// Projection about a tilted axis (TiltedBeamGeometry) along rays, and its exact transpose: a ray through the middle of a
-/// detector pixel is the sum over planes of voxels, across that axis of the volume which it is steepest to, of what
-/// four voxels around it are by linear interpolation, times its length between planes (Joseph, IEEE Trans. Med. Imaging
-/// 1(3), 1982); zero beyond the volume, and beyond the detector:
+/// Projection about a tilted axis (TiltedBeamGeometry) along rays, and its exact transpose (Joseph, IEEE Trans. Med.
+/// Imaging 1(3), 1982). A ray goes through the middle of a detector pixel. It crosses planes of voxels across the axis
+/// of the volume that it is steepest to. In each plane four voxels around it are interpolated linearly. Their sum over
+/// planes is multiplied by the length of the ray between planes. Beyond the volume and the detector there are zeros.
 ///   project      p(u, v) = sum along the ray, LineIntegrals, or that times pi cos(tilt) w_p / P
 ///   backproject  the transpose of the latter: of rows filtered by the ramp the attenuation, as FourierLaminography's
 /// The work is P n^2 d. Neither waits for the other nor allocates: calls may overlap. A movable plan.

@@ -23,10 +23,10 @@ namespace Bracewell {
 
 /// Back-projection and projection by convolution in log-polar coordinates:
 ///   backproject  f(X, Y) = (pi / P) sum_p q_p(X cos theta_p + Y sin theta_p + centre)
-/// in the disc of radius width / 2 about the centre floor(n / 2), zero outside; `project` is its exact
-/// transpose, of the same stages in reverse, or has the units of line integrals (ProjectionUnits). For even
-/// angles over half a turn only; the angles themselves are sampled exactly, rows and results are interpolated
-/// by cubic B-splines. The work is that of some FFTs of the size of the projections.
+/// in the disc of radius width / 2 about the centre floor(n / 2), zero outside. `project` is its exact
+/// transpose, by the same stages in reverse, or has the units of line integrals (ProjectionUnits). Angles have to be
+/// even over half a turn. They are sampled exactly. Rows and results are interpolated by cubic B-splines. The work is
+/// some FFTs of the size of the projections.
 ///
 /// It is the published method (Andersson, Carlsson and Nikitin, 2016) and never the fastest: FourierTomography takes 2.0,
 /// 8.7 and 33.5 ms where it takes 3.6, 13.7 and 63.6 ms (docs/performance.md, one NVIDIA H200).

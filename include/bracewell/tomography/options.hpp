@@ -55,7 +55,7 @@ struct LogPolarTomographyOptions {
   /// at high frequencies.
   int row_upsampling = 1;
   double oversampling = 1.1; ///< of the log-polar grid, 1 to 4: more is more accurate
-  int spans = 0; ///< into which half a turn is divided, 4 or more; 0: those that take the least time
+  int spans = 0; ///< into which half a turn is divided, 4 or more; 0: as many as take the least time
 };
 
 } // namespace Bracewell

@@ -53,8 +53,8 @@ inline double phase_multiplier(const PhaseOptions& options, double fy, double fx
 /// @throws Error on options that are not finite and positive
 inline int phase_reach(const PhaseOptions& options);
 
-/// Attenuation from projections in which waves have spread from the object to the detector: single-distance phase
-/// retrieval by a filter of every frame.
+/// Retrieves the attenuation from projections in which waves have spread between object and detector. This is phase
+/// retrieval from one distance, by a filter of every frame.
 ///
 /// A plan: the workspace (frames are filtered in blocks) and the FFT plans are made once. Movable; calls that can
 /// overlap need a plan each.

@@ -15,12 +15,12 @@ enum class StripeMethod {
   /// The values of every column, sorted by size, are smoothed over `window` columns by a median, which keeps
   /// their order in time (Vo, Atwood and Drakopoulos, Opt. Express 26, 2018). For partial stripes as well.
   Sorting,
-  /// Three steps of that article: columns that change more over the angles than the median of `large_window` around
-  /// them are interpolated (unresponsive and fluctuating ones, its algorithm 6); columns whose sorted values stand out
-  /// take the medians over `large_window` columns (large stripes, algorithm 5; other columns stay as they are); then
-  /// Sorting. Unlike there, columns change twice as much as those on either side of them, too, and large stripes are
-  /// found by differences, not by quotients, which mean nothing in air: they have steep sides, are no wider than half of
-  /// the window and in most values, and are above the noise. An object has none of this, so that it stays.
+  /// Three steps of that article. Unresponsive and fluctuating columns are interpolated (its algorithm 6): they change
+  /// more over the angles than the median of `large_window` columns around them. Large stripes take the medians over
+  /// `large_window` columns (algorithm 5): their sorted values stand out. Sorting comes last. Two things differ from the
+  /// article. A fluctuating column also has to change twice as much as the columns on either side. Large stripes are
+  /// found by differences, because quotients mean nothing in air: they have steep sides, are no wider than half of the
+  /// window, are in most values, and are above the noise. An object has none of this, so it stays.
   All,
   /// The details of `levels` wavelet levels along the columns lose what changes slowly over the angles: their
   /// frequency of k cycles per scan is multiplied by 1 - exp(-k^2 / (2 damping^2)) (Muench, Trtik, Marone and

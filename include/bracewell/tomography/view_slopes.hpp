@@ -9,14 +9,14 @@
 
 namespace Bracewell {
 
-/// Derivatives of what FourierTomography projects with respect to where its views are: exact ones of the rows as
-/// the plan computes them, as these are trigonometric polynomials in s = X cos(theta) + Y sin(theta) + centre + shift:
-///   of_shifts(p, i) = d row(p, i) / d shift_p = - the derivative of the row along the detector,
-///   of_angles(p, i) = d row(p, i) / d theta_p = - that of cos(theta_p) row of Y image - sin(theta_p) row of X image.
-/// That is three projections. (Strips of LineTomography have kinks, and would take kernels of their own.) The
-/// derivative with respect to the centre is of_shifts in all views: a gradient with respect to the centre is the sum
-/// of those with respect to the shifts. Of an even width the Nyquist frequency, whose derivative rows do not hold, is
-/// left out of project(), too.
+/// Derivatives of what FourierTomography projects, with respect to the places of its views. They are exact derivatives of
+/// the rows, which are trigonometric polynomials in s = X cos(theta) + Y sin(theta) + centre + shift. With D the derivative
+/// along the detector,
+///   of_shifts(p, i) = d row(p, i) / d shift_p = - D row,
+///   of_angles(p, i) = d row(p, i) / d theta_p = - D (cos(theta_p) row of Y image - sin(theta_p) row of X image).
+/// That is three projections. (Strips of LineTomography have kinks, and would take kernels of their own.) A gradient with
+/// respect to the centre is the sum of the gradients with respect to the shifts. If the width is even, rows do not hold
+/// the derivative of the Nyquist frequency: project() leaves this frequency out, too.
 /// A movable plan with workspace; calls that can overlap need a plan each.
 template <class ExecutionSpace, class T>
 class ViewSlopes {

@@ -13,6 +13,7 @@ from .beamline import bin_frames, find_overlap, remove_outliers, retrieve_phase,
 from .contrast import CTFParameters, ctf_gradients, evaluate_ctf, filter_gradients
 from .gridding import NonuniformFFT, NonuniformSums, ToeplitzNormal
 from .iterations import LeastSquaresSolver
+from .points import InsertGradients, SampleGradients, insert, insert_gradients, sample, sample_gradients
 from .projection import (BackprojectGradients, PoseScores, PoseScoring, PreparedReference, ProjectGradients, backproject,
                          backproject_gradients, project, project_gradients, rotation_grid)
 from .ptychography import Adam, PtychographyLoss, PtychographyResult, PtychographySchedule, PtychographySolver
@@ -29,12 +30,13 @@ device_backend: str = _core.device_backend
 _atexit.register(_core._finalize)
 
 __all__ = [
-    "Adam", "BackprojectGradients", "CTFParameters", "FourierNormal", "Laminography", "LeastSquaresSolver", "NonuniformFFT",
-    "NonuniformSums", "PoseScores", "PoseScoring", "PreparedReference", "ProjectGradients", "PtychographyLoss",
-    "PtychographyResult", "PtychographySchedule", "PtychographySolver", "ToeplitzNormal", "Tomography", "ViewGradients", "ViewSlopes",
-    "angular_density_weights", "backproject", "backproject_gradients", "bin_frames", "correct_rolloff", "crop_centre",
-    "ctf_gradients", "device_backend", "evaluate_ctf", "filter_gradients", "filter_projections", "find_centre", "find_overlap",
-    "fourier_shell_correlation", "kokkos_version", "normalise", "normalise_projections", "pad_centre", "project",
-    "project_gradients", "remove_outliers", "remove_stripes", "retrieve_phase", "rotation_grid", "turn_detector",
+    "Adam", "BackprojectGradients", "CTFParameters", "FourierNormal", "InsertGradients", "Laminography", "LeastSquaresSolver",
+    "NonuniformFFT", "NonuniformSums", "PoseScores", "PoseScoring", "PreparedReference", "ProjectGradients", "PtychographyLoss",
+    "PtychographyResult", "PtychographySchedule", "PtychographySolver", "SampleGradients", "ToeplitzNormal", "Tomography",
+    "ViewGradients", "ViewSlopes", "angular_density_weights", "backproject", "backproject_gradients", "bin_frames",
+    "correct_rolloff", "crop_centre", "ctf_gradients", "device_backend", "evaluate_ctf", "filter_gradients",
+    "filter_projections", "find_centre", "find_overlap", "fourier_shell_correlation", "insert", "insert_gradients",
+    "kokkos_version", "normalise", "normalise_projections", "pad_centre", "project", "project_gradients", "remove_outliers",
+    "remove_stripes", "retrieve_phase", "rotation_grid", "sample", "sample_gradients", "turn_detector",
     "weigh_half_acquisition",
 ]

@@ -21,7 +21,7 @@ from . import projection as _projection
 from . import ptychography as _ptychography
 from . import tomography as _tomography
 
-__all__ = ["NonuniformFFT", "PtychographyLoss", "Tomography", "backproject", "project"]
+__all__ = ["NonuniformFFT", "PtychographyLoss", "Tomography", "backproject", "insert", "project", "sample"]
 
 
 def _ready(tensor: Optional[Tensor]) -> Optional[Tensor]:
@@ -344,3 +344,6 @@ class PtychographyLoss(_Numbered):
         wanted = [name for name, tensor in (("object", object), ("probe", probe), ("positions", positions))
                   if tensor is not None and tensor.requires_grad and torch.is_grad_enabled()]
         return _ptychography_loss(object, probe, positions, subset, self._number, " ".join(wanted))[0][0]
+
+
+from ._torch_points import insert, sample  # noqa: E402 (takes what stands above)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The public data that lie beside the checkout, by the commands of examples/README.md.
+// The public data that lie beside the checkout, by the commands of docs/programs/cryo-em.md.
 #include "support.hpp"
 
 using namespace DriverTest;

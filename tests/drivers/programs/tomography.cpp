@@ -806,7 +806,7 @@ TEST_CASE("bad usage and bad scans end with one message, code 2 and no output") 
 
 namespace {
 
-/// A command of examples/README.md; the centre that it finds.
+/// A command of docs/programs/tomography.md; the centre that it finds.
 double centre_of_data(const TemporaryFolder& folder, const std::string& name, const std::string& options) {
   return number_after(run_well(folder, tomography + " --scan " + shared_data("tomography/" + name).string() +
                                            " --out slices.h5 " + options),

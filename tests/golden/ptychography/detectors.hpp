@@ -3,11 +3,11 @@
 
 #include "case.hpp"
 
-#include <bracewell/ptychography/ptychography_loss.hpp>
+#include "../../ptychography/plans.hpp"
 
 namespace Golden::Ptychography {
 
 /// Of the golden data; the fused kernel of every other size would be compiled for nothing.
-using GoldenDetectors = Bracewell::Impl::FusedDetectors<40, 48>;
+using GoldenDetectors = Test::TestDetectors;
 
 } // namespace Golden::Ptychography

@@ -15,7 +15,7 @@
 
 namespace Bracewell {
 
-template <class View>
+template <class View, int D = 0>
 struct HalfSpectrum;
 
 namespace Impl {

@@ -3,6 +3,8 @@
 
 #include <bracewell/impl/checks.hpp>
 #include <bracewell/impl/memory.hpp>
+#include <bracewell/interpolation/kernel.hpp>
+#include <bracewell/interpolation/linear.hpp>
 #include <bracewell/project/detail/samples.hpp>
 #include <bracewell/project/options.hpp>
 #include <bracewell/project/poses.hpp>
@@ -15,12 +17,6 @@
 
 namespace Bracewell::Impl {
 
-/// Whether a type is an interpolation kernel.
-template <class Kernel>
-inline constexpr bool is_kernel = requires {
-  Kernel::width;
-};
-
 /// Axes of what is reconstructed, and of a projection.
 template <class Reconstruction>
 inline constexpr int dimensions_of = int(view_of<Reconstruction>::rank()) - 1;
@@ -30,16 +26,12 @@ inline constexpr int projected_dimensions_of = int(view_of<Projections>::rank())
 // The types that a door takes: check_<door> is false where they are others, after a sentence that says so. Each sentence stands
 // here once; the doors' names, which a compiler puts into no sentence by itself, come before it.
 #define BRACEWELL_DOOR_EXPECTS(holds, door, sentence) static_assert(holds, "Bracewell::" door ": " sentence)
-#define BRACEWELL_EXPECTS_KERNEL(holds, door)                                                                \
-  BRACEWELL_DOOR_EXPECTS(                                                                                    \
-      holds, door,                                                                                           \
-      "Kernel: expected Linear, CatmullRom or CubicBSpline, found another type (precision is that "          \
-      "of the Views).")
 #define BRACEWELL_CHECK_RECONSTRUCTION(door, projections)                                                    \
   constexpr int D = dimensions_of<Reconstruction>, M = projected_dimensions_of<Projections>;                 \
-  constexpr bool kernel = is_kernel<Kernel>, spectrum = is_spectrum<Reconstruction>,                         \
+  constexpr KernelFault fault = kernel_fault<Kernel, real_of<Reconstruction>>;                               \
+  constexpr bool kernel = fault == KernelFault::None, spectrum = is_spectrum<Reconstruction>,                \
                  ranks = (D == 2 && M == 2) || (D == 3 && (M == 2 || M == 3));                               \
-  BRACEWELL_EXPECTS_KERNEL(kernel, door);                                                                    \
+  BRACEWELL_EXPECTS_KERNEL(fault, door);                                                                     \
   BRACEWELL_DOOR_EXPECTS(                                                                                    \
       spectrum, door,                                                                                        \
       "reconstruction: expected a View of Kokkos::complex or HalfComplex, found another type of "            \
@@ -60,9 +52,10 @@ inline constexpr int projected_dimensions_of = int(view_of<Projections>::rank())
   return ranks
 #define BRACEWELL_CHECK_PROJECTIONS(door)                                                                    \
   constexpr int M = projected_dimensions_of<Projections>;                                                    \
-  constexpr bool kernel = is_kernel<Kernel>, spectrum = is_complex<Projections>,                             \
+  constexpr KernelFault fault = kernel_fault<Kernel, real_of<Projections>>;                                  \
+  constexpr bool kernel = fault == KernelFault::None, spectrum = is_complex<Projections>,                    \
                  rank = M == 2 || (M == 3 && D == 3);                                                        \
-  BRACEWELL_EXPECTS_KERNEL(kernel, door);                                                                    \
+  BRACEWELL_EXPECTS_KERNEL(fault, door);                                                                     \
   BRACEWELL_DOOR_EXPECTS(spectrum, door,                                                                     \
                          "projections: expected a View of Kokkos::complex, found another type of values.");  \
   BRACEWELL_DOOR_EXPECTS(                                                                                    \
@@ -103,7 +96,6 @@ constexpr bool check_backproject_gradients() {
 #undef BRACEWELL_CHECK_PROJECTIONS
 #undef BRACEWELL_CHECK_PREPARED
 #undef BRACEWELL_CHECK_RECONSTRUCTION
-#undef BRACEWELL_EXPECTS_KERNEL
 #undef BRACEWELL_DOOR_EXPECTS
 
 /// The real numbers of an output; none where it is not given.
@@ -150,19 +142,21 @@ struct ProjectionArguments : Arguments {
     return per_projection("weights", volumes.weights, projections);
   }
 
-  /// The sizes (x, y[, z]) of a reconstruction [B, (D,) H, W/2+1].
+  /// The sizes (x, y[, z]) of a reconstruction [B, (D,) H, W/2+1] that windows of `width` taps fit.
   template <int D>
-  void reconstruction(const char* argument, const ArrayShape& array, int (&sizes)[D]) const {
-    spectrum(argument, array, 1, 4, D, sizes);
+  void reconstruction(const char* argument, const ArrayShape& array, int width, int (&sizes)[D]) const {
+    spectrum(argument, array, 1, std::max(4, width), D, sizes);
   }
 
-  template <int M, int D, class T, class MemorySpace>
+  template <int M, int D, class Kernel = Linear, class T, class MemorySpace>
   [[gnu::cold]] Samples<T, M, D> samples(const char* reconstruction_name, const ArrayShape& reconstruction,
                                          const char* projections_name, const ArrayShape& projections,
                                          const Poses<T, MemorySpace>& poses,
                                          const ProjectionOptions& options) const {
+    check_kernel<Kernel, T>(function);
     Samples<T, M, D> result;
-    this->reconstruction<D>(reconstruction_name, reconstruction, result.reconstruction.size);
+    this->reconstruction<D>(reconstruction_name, reconstruction, Kernel::width, result.reconstruction.size);
+    result.reach = std::max(4, Kernel::width / 2);
     spectrum(projections_name, projections, 2, 1, M, result.projection.size);
     result.batches = projections.extents[0];
     result.poses = projections.extents[1];

@@ -4,6 +4,7 @@
 #include <bracewell/half.hpp>
 #include <bracewell/impl/lanes.hpp>
 #include <bracewell/impl/turns.hpp>
+#include <bracewell/rfft/half_spectrum.hpp>
 #include <bracewell/rfft/layout.hpp>
 #include <bracewell/version.hpp>
 
@@ -13,16 +14,7 @@
 
 namespace Bracewell::Impl {
 
-/// What a tap on a self-mated column (x = 0, or W/2 of an even width) touches, where a frequency and its
-/// Friedel mate are both stored: the stored element alone (sampling a spectrum, and its transpose), or the
-/// element and its mate's conjugate (inserting a sample at +k and its conjugate at -k, and the transpose of
-/// that). It tells which pair of operators a kernel is for:
-///
-///              |  Single                              |  Both
-///     sample   |  project                             |  backproject_gradients
-///     insert   |  gradient of the reconstruction      |  backproject
-///              |  (project_gradients)                 |
-enum class Mates { Single, Both };
+using Bracewell::Mates; // which tells the pair of operators that a kernel is for
 
 template <class T>
 KOKKOS_INLINE_FUNCTION T conjugate(const T& value) {
@@ -40,6 +32,15 @@ KOKKOS_INLINE_FUNCTION void multiply(const T (&matrix)[D][M], const int (&k)[M],
     for (int c = 1; c < M; ++c)
       q[d] += matrix[d][c] * static_cast<T>(k[c]);
   }
+}
+
+/// exp(2 pi i k.turns).
+template <class T, int M>
+KOKKOS_INLINE_FUNCTION Kokkos::complex<T> phase_of(const T (&turns)[M], const int (&k)[M]) {
+  T angle = static_cast<T>(k[0]) * turns[0];
+  for (int c = 1; c < M; ++c)
+    angle += static_cast<T>(k[c]) * turns[c];
+  return unit_phase(angle);
 }
 
 /// One pose, loaded once and applied to many samples.
@@ -62,12 +63,7 @@ struct Pose {
   }
 
   /// exp(-2 pi i k.s/n), the shift theorem's factor.
-  KOKKOS_INLINE_FUNCTION Kokkos::complex<T> phase(const int (&k)[M]) const {
-    T angle = static_cast<T>(k[0]) * turns[0];
-    for (int c = 1; c < M; ++c)
-      angle += static_cast<T>(k[c]) * turns[c];
-    return unit_phase(angle);
-  }
+  KOKKOS_INLINE_FUNCTION Kokkos::complex<T> phase(const int (&k)[M]) const { return phase_of(turns, k); }
 };
 
 /// An array per batch and pose, or shared by them (stride 0).
@@ -130,6 +126,7 @@ struct Samples {
   T inverse_size[M];  ///< 1 / projection.size
   T radius;           ///< largest |k|
   int squared_radius; ///< samples with |k|^2 beyond it are zero
+  int reach = 4;      ///< windows of positions that are so many elements within a period do not leave it
 
   bool none() const { return batches == 0 || poses == 0; }
   KOKKOS_INLINE_FUNCTION bool curved() const { return bends && curvature != 0; }
@@ -153,13 +150,12 @@ struct Samples {
         norm += result.matrix[d][c] * result.matrix[d][c];
       }
       const T size = static_cast<T>(reconstruction.size[d]);
-      const T limit =
-          within_half ? T(0.5) * size + T(0.25) : Kokkos::max(T(0), size - 4); // of the widest window
+      const T limit = within_half ? T(0.5) * size + T(0.25) : Kokkos::max(T(0), size - static_cast<T>(reach));
       result.bend[d] = 0;
       if (curved()) {
         result.bend[d] = oversampling * curvature * m[d * D + D - 1];
-        const T reach = Kokkos::sqrt(norm) + radius * Kokkos::abs(result.bend[d]);
-        norm = reach * reach;
+        const T extent = Kokkos::sqrt(norm) + radius * Kokkos::abs(result.bend[d]);
+        norm = extent * extent;
       }
       result.folds = result.folds || !(radius * radius * norm <= limit * limit);
     }

@@ -59,44 +59,9 @@ private:
         block.set(amplitudes, target, batch, index, k, row + k[0]);
         for (int i = 0; i < block.count; ++i)
           if (block.usable[i])
-            add_taps(block, i, data, weight);
+            block.add_to_spectrum(samples.reconstruction, i, target.absolute, data, weight);
       }
     }
-  }
-
-  void add_taps(const Block& block, int i, T* data, T* weight) const {
-    const auto& layout = amplitudes.samples.reconstruction;
-    TapWindow<width, D, mates> window{.layout = layout, .first = {}, .mirrored = block.windows.side[i] < 0};
-    for (int d = 0; d < D; ++d)
-      window.first[d] = block.windows.first[d][i];
-    if (window.direct())
-      block.add(i, {0, 0, 0}, {1, width, D == 3 ? width : 1}, target.absolute, data, weight,
-                [&](int y, [[maybe_unused]] int z) {
-                  int tap[D] = {window.first[0], window.first[1] + y};
-                  if constexpr (D == 3)
-                    tap[2] = window.first[2] + z;
-                  return layout.row(tap) + window.first[0];
-                });
-    else
-      add_at_edge(block, i, window, data, weight);
-  }
-
-  /// Tap by tap, for windows that touch a self-mated column or leave the stored half.
-  [[gnu::noinline]] void add_at_edge(const Block& block, int i, const TapWindow<width, D, mates>& window,
-                                     T* data, T* weight) const {
-    for (int z = 0; z < (D == 3 ? width : 1); ++z)
-      for (int y = 0; y < width; ++y) {
-        int row[D - 1] = {y};
-        if constexpr (D == 3)
-          row[1] = z;
-        const T across = block.row_weight(i, y, z);
-        window.for_each_stored(row, [&](std::int64_t element, int x, bool mated) {
-          data[2 * element] += across * block.data[i][2 * x];
-          data[2 * element + 1] += (mated ? -across : across) * block.data[i][2 * x + 1];
-          if (weight)
-            weight[element] += (target.absolute ? std::abs(across) : across) * block.weight[i][x];
-        });
-      }
   }
 
   struct Sum {

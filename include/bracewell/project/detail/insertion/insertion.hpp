@@ -14,6 +14,7 @@
 #include <bracewell/project/options.hpp>
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
 #include <functional>
 #include <type_traits>
@@ -141,75 +142,115 @@ std::int64_t poses_of_block(const Samples<T, M, D>& samples) {
   return std::max<std::int64_t>(128, 128 * samples.reconstruction.elements() / taps);
 }
 
-/// total[i] += block[i], which is zero afterwards.
-struct AddBlockOfPoses {
-  float* block;
+/// What blocks of poses add to, one memory: totals in double, and for each block of a launch a volume in float. Data
+/// (two numbers an element) lies before weights.
+struct BlockVolumes {
   double* total;
+  float* block;                       ///< data of all blocks, then weights of all
+  std::int64_t blocks, data, weights; ///< numbers of data and of weights of one volume
 
+  /// Adds blocks to their totals; they are zero afterwards.
   KOKKOS_FUNCTION void operator()(std::int64_t i) const {
-    total[i] += double(block[i]);
-    block[i] = 0;
+    const bool is_data = i < data;
+    const std::int64_t stride = is_data ? data : weights;
+    float* const first = is_data ? block + i : block + blocks * data + (i - data);
+    double sum = total[i];
+    for (std::int64_t b = 0; b < blocks; ++b) {
+      sum += double(first[b * stride]);
+      first[b * stride] = 0;
+    }
+    total[i] = sum;
   }
 };
 
 /// Adds totals, which are zero afterwards, to what the caller gave.
 struct AddTotals {
-  double* total; ///< [2 elements] of data, then [elements] of weight
+  BlockVolumes volumes;
   float *data, *weight;
-  std::int64_t numbers_of_data;
 
   KOKKOS_FUNCTION void operator()(std::int64_t i) const {
-    float& to = i < numbers_of_data ? data[i] : weight[i - numbers_of_data];
-    to = static_cast<float>(double(to) + total[i]);
-    total[i] = 0;
+    float& to = i < volumes.data ? data[i] : weight[i - volumes.data];
+    to = static_cast<float>(double(to) + volumes.total[i]);
+    volumes.total[i] = 0;
   }
 };
 
-/// launch_insertion for many poses in float, on hosts. Each block of poses is added to a volume of zeros, and this volume to
-/// one in double. The error does not grow with the number of poses. The volumes take three times the memory of the caller's.
+/// [B, P] poses as [1, B P], where their arrays lie so.
+template <class Amplitudes>
+void join_batches(Amplitudes& amplitudes) {
+  auto& samples = amplitudes.samples;
+  std::array arrays{&samples.matrices, &samples.shifts, &samples.filters, &amplitudes.weights};
+  for (const auto* array : arrays)
+    if (*array && samples.poses > 1 && array->batch_stride != samples.poses * array->pose_stride)
+      return;
+  if (samples.poses == 1)
+    for (auto* array : arrays)
+      array->pose_stride = array->batch_stride;
+  samples.poses *= samples.batches;
+  samples.batches = 1;
+}
+
+/// launch_insertion for many poses in float. Each block of poses is added to a volume of zeros, and this volume to one in
+/// double. The error does not grow with the number of poses. The volumes take three times the memory of the caller's. On
+/// GPUs small volumes take several blocks side by side, which are enough samples to be busy with.
 template <class Kernel, class ExecutionSpace, class Amplitudes, class Scratch>
 void insert_in_blocks(const ExecutionSpace& space, const ProjectionArguments& arguments, const char* label,
                       Insertion insertion, const Amplitudes& amplitudes, const InsertionTarget<float>& target,
                       const Scratch& scratch, std::int64_t most, std::function<void()> begin) {
-  const auto& all = amplitudes.samples;
+  Amplitudes joined = amplitudes;
+  const bool shared = target.batches == 1; // by all batches of poses
+  if (shared)
+    join_batches(joined);
+  const auto& all = joined.samples;
   const std::int64_t elements = all.reconstruction.elements(), numbers = (target.weight ? 3 : 2) * elements;
-  const auto block = device_vector<float>(space, "Bracewell::insertion::block", numbers);
-  const auto total = device_vector<double>(space, "Bracewell::insertion::total", numbers);
-  const InsertionTarget<float> target_of_block{
-      .data = reinterpret_cast<Kokkos::complex<float>*>(block.data()),
-      .weight = target.weight ? block.data() + 2 * elements : nullptr,
-      .absolute = target.absolute};
-  clear(space, "Bracewell::insertion::zero", block.data(), numbers);
-  clear(space, "Bracewell::insertion::zero", total.data(), numbers);
+  const std::int64_t blocks =
+      is_host<ExecutionSpace>
+          ? 1
+          : std::clamp<std::int64_t>((1 << 17) / (most * all.projection.elements()), 1, 64);
+  const auto memory =
+      device_vector<double>(space, "Bracewell::insertion::blocks", numbers + (blocks * numbers + 1) / 2);
+  const BlockVolumes volumes{memory.data(), reinterpret_cast<float*>(memory.data() + numbers), blocks,
+                             2 * elements, numbers - 2 * elements};
+  clear(space, "Bracewell::insertion::zero", memory.data(), static_cast<std::int64_t>(memory.size()));
   const Kokkos::RangePolicy<ExecutionSpace, Kokkos::IndexType<std::int64_t>> each(space, 0, numbers);
 
-  const bool shared = target.batches == 1; // by all batches of poses
   const std::int64_t batches = shared ? std::max<std::int64_t>(most / all.poses, 1) : 1;
   for (std::int64_t batch = 0; batch < all.batches; batch += batches) {
-    for (std::int64_t pose = 0; pose < all.poses; pose += most) {
-      Amplitudes some = amplitudes;
-      some.samples.batches = std::min(batches, all.batches - batch);
-      some.samples.poses = std::min(most, all.poses - pose);
+    for (std::int64_t pose = 0, now; pose < all.poses; pose += now) {
+      const std::int64_t of_block = std::min(most, all.poses - pose);
+      const std::int64_t at_once = std::min(blocks, (all.poses - pose) / of_block);
+      now = at_once * of_block;
+      Amplitudes some = joined;
+      some.samples.batches = at_once > 1 ? at_once : std::min(batches, all.batches - batch);
+      some.samples.poses = of_block;
       for (auto* of_poses :
            {&some.samples.matrices, &some.samples.shifts, &some.samples.filters, &some.weights})
-        if (*of_poses)
+        if (*of_poses) {
           of_poses->data = (*of_poses)(batch, pose);
-      some.values = amplitudes.address(batch, pose, 0);
-      launch_insertion_once<Kernel>(space, arguments, label, insertion, some, target_of_block, scratch,
+          if (at_once > 1)
+            of_poses->batch_stride = of_block * of_poses->pose_stride;
+        }
+      some.values = joined.address(batch, pose, 0);
+      const InsertionTarget<float> target_of_blocks{
+          .data = reinterpret_cast<Kokkos::complex<float>*>(volumes.block),
+          .weight = target.weight ? volumes.block + blocks * volumes.data : nullptr,
+          .batches = at_once,
+          .batch_stride = at_once > 1 ? elements : 0,
+          .absolute = target.absolute};
+      launch_insertion_once<Kernel>(space, arguments, label, insertion, some, target_of_blocks, scratch,
                                     begin);
       begin = [] {};
-      const AddBlockOfPoses add_block{block.data(), total.data()};
-      if (numbers < 32768) // threads would wait for each other longer
+      if (is_host<ExecutionSpace> && numbers < 32768) // threads would wait for each other longer
         for (std::int64_t i = 0; i < numbers; ++i)
-          add_block(i);
+          volumes(i);
       else
-        Kokkos::parallel_for("Bracewell::insertion::add_block", each, add_block);
+        Kokkos::parallel_for("Bracewell::insertion::add_blocks", each, volumes);
     }
     if (!shared || batch + batches >= all.batches)
-      Kokkos::parallel_for(
-          "Bracewell::insertion::add_totals", each,
-          AddTotals{total.data(), reinterpret_cast<float*>(target.data + batch * target.batch_stride),
-                    target.weight + (target.weight ? batch * target.batch_stride : 0), 2 * elements});
+      Kokkos::parallel_for("Bracewell::insertion::add_totals", each,
+                           AddTotals{volumes,
+                                     reinterpret_cast<float*>(target.data + batch * target.batch_stride),
+                                     target.weight + (target.weight ? batch * target.batch_stride : 0)});
   }
 }
 
@@ -220,11 +261,12 @@ void launch_insertion(const ExecutionSpace& space, const ProjectionArguments& ar
                       Insertion insertion, const Amplitudes& amplitudes,
                       const InsertionTarget<typename Amplitudes::Real>& target, const Scratch& scratch,
                       const Begin& begin) {
-  // GPUs sum in float as before: what blocks cost there is not measured.
-  if constexpr (std::is_same_v<typename Amplitudes::Real, float> && is_host<ExecutionSpace>) {
+  if constexpr (std::is_same_v<typename Amplitudes::Real, float>) {
     const auto& samples = amplitudes.samples;
     const std::int64_t most = poses_of_block<Kernel>(samples);
-    if (samples.poses * (target.batches == 1 ? samples.batches : 1) > 2 * most) {
+    // On GPUs the memory takes as long as the insertion of a few blocks.
+    const std::int64_t enough = (is_host<ExecutionSpace> ? 2 : 16) * most;
+    if (samples.poses * (target.batches == 1 ? samples.batches : 1) > enough) {
       if (insertion ==
           Insertion::Duplicated) // for a volume less than it checks: for all, before anything is written
         arguments.scratch("scratch", scratch,

@@ -67,21 +67,41 @@ struct alignas(64) InsertionBlock {
       column(k, i, own);
       const Kokkos::complex<T> one =
           shifted ? Kokkos::complex<T>(phase[0][i], phase[1][i]) : Kokkos::complex<T>(1);
-      const Kokkos::complex<T> value = amplitudes.value(batch, index, element + i, own, one, values[i]);
-      const T imaginary = windows.side[i] * value.imag();
-      for (int x = 0; x < width; ++x) {
-        data[i][2 * x] = windows.weight[0][x][i] * value.real();
-        data[i][2 * x + 1] = windows.weight[0][x][i] * imaginary;
-      }
-      if (!weights)
-        continue;
-      const T sample_weight = amplitudes.scale(own) * weights[i];
-      for (int x = 0; x < width; ++x)
-        weight[i][x] =
-            (absolute ? std::abs(windows.weight[0][x][i]) : windows.weight[0][x][i]) * sample_weight;
+      set_value(i, amplitudes.value(batch, index, element + i, own, one, values[i]));
+      if (weights)
+        set_weight(i, amplitudes.scale(own) * weights[i], absolute);
     }
     // g++ 12.2 -O3 loses track of where these stores go, takes this function for one without effect, and drops its calls.
     asm volatile("" ::: "memory");
+  }
+
+  KOKKOS_FORCEINLINE_FUNCTION void set_value(int i, const Kokkos::complex<T>& value) {
+    const T imaginary = windows.side[i] * value.imag();
+    for (int x = 0; x < width; ++x) {
+      data[i][2 * x] = windows.weight[0][x][i] * value.real();
+      data[i][2 * x + 1] = windows.weight[0][x][i] * imaginary;
+    }
+  }
+  KOKKOS_FORCEINLINE_FUNCTION void set_weight(int i, T value, bool absolute) {
+    for (int x = 0; x < width; ++x)
+      weight[i][x] = (absolute ? std::abs(windows.weight[0][x][i]) : windows.weight[0][x][i]) * value;
+  }
+
+  /// Adds sample i to a half spectrum, and to weights of its layout (null: none).
+  void add_to_spectrum(const HalfSpectrumLayout<D>& layout, int i, bool absolute, T* sums, T* weights) const {
+    TapWindow<width, D, mates> window{.layout = layout, .first = {}, .mirrored = windows.side[i] < 0};
+    for (int d = 0; d < D; ++d)
+      window.first[d] = windows.first[d][i];
+    if (window.direct())
+      add(i, {0, 0, 0}, {1, width, D == 3 ? width : 1}, absolute, sums, weights,
+          [&](int y, [[maybe_unused]] int z) {
+            int tap[D] = {window.first[0], window.first[1] + y};
+            if constexpr (D == 3)
+              tap[2] = window.first[2] + z;
+            return layout.row(tap) + window.first[0];
+          });
+    else
+      add_at_edge(i, window, absolute, sums, weights);
   }
 
   /// Adds rows y, from[1] <= y < to[1], of planes z of the window of sample i; place(y, z): the element of the sums that its
@@ -122,6 +142,24 @@ private:
     usable[i] = fold(samples.reconstruction, q);
     for (int d = 0; d < D; ++d)
       position[d][i] = usable[i] ? q[d] : T(0);
+  }
+
+  /// Tap by tap, for windows that touch a self-mated column or leave the stored half.
+  [[gnu::noinline]] void add_at_edge(int i, const TapWindow<width, D, mates>& window, bool absolute, T* sums,
+                                     T* weights) const {
+    for (int z = 0; z < (D == 3 ? width : 1); ++z)
+      for (int y = 0; y < width; ++y) {
+        int row[D - 1] = {y};
+        if constexpr (D == 3)
+          row[1] = z;
+        const T across = row_weight(i, y, z);
+        window.for_each_stored(row, [&](std::int64_t element, int x, bool mated) {
+          sums[2 * element] += across * data[i][2 * x];
+          sums[2 * element + 1] += (mated ? -across : across) * data[i][2 * x + 1];
+          if (weights)
+            weights[element] += (absolute ? std::abs(across) : across) * weight[i][x];
+        });
+      }
   }
 
   template <class Row>

@@ -21,7 +21,7 @@ backproject(const ExecutionSpace& space,
   Kokkos::Profiling::ScopedRegion region("Bracewell::backproject");
   const ProjectionArguments arguments{{"backproject"}};
   const auto samples =
-      arguments.samples<M, D>("data", target.data, "projections", projections, poses, options);
+      arguments.samples<M, D, Kernel>("data", target.data, "projections", projections, poses, options);
   Amplitudes<T, M, D, Mates::Both> amplitudes{.samples = samples, .values = projections.data};
   amplitudes.weights = arguments.weights(target, target.data, projections);
   arguments.disjoint({{"data", target.data}, {"weight", target.weight}, {"scratch", target.scratch}},
@@ -57,7 +57,7 @@ backproject_gradients(const ExecutionSpace& space, const Reference& data,
   if (!options.oversampling)
     options.oversampling = data.oversampling;
   const auto samples =
-      arguments.samples<M, D>("data", data.shape, "projections", projections, poses, options);
+      arguments.samples<M, D, Kernel>("data", data.shape, "projections", projections, poses, options);
   Amplitudes<T, M, D, Mates::Both> amplitudes{.samples = samples, .values = projections.data};
   amplitudes.weights = arguments.weights(gradients, data.shape, projections);
   arguments.same_if_given("projections", gradients.projections, projections);

@@ -31,7 +31,7 @@ project(const ExecutionSpace& space, const Reference& reference, const Poses<T, 
   if (!options.oversampling)
     options.oversampling = reference.oversampling;
   const auto samples =
-      arguments.samples<M, D>("reconstruction", reference.shape, "projections", output, poses, options);
+      arguments.samples<M, D, Kernel>("reconstruction", reference.shape, "projections", output, poses, options);
   arguments.disjoint({{"projections", output}}, {reference.memory,
                                                  {"poses.matrices", poses.matrices},
                                                  {"poses.shifts", poses.shifts},
@@ -57,7 +57,7 @@ project_gradients(const ExecutionSpace& space, const Reference& reference, const
   if (!options.oversampling)
     options.oversampling = reference.oversampling;
   const auto samples =
-      arguments.samples<M, D>("reconstruction", reference.shape, "cotangent", slopes, poses, options);
+      arguments.samples<M, D, Kernel>("reconstruction", reference.shape, "cotangent", slopes, poses, options);
   arguments.require(gradients.projections || gradients.reconstruction || gradients.matrices ||
                         gradients.shifts,
                     "gradients", "at least one output", "none");

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <bracewell/impl/execution.hpp>
+#include <bracewell/project/building_blocks.hpp>
 #include <bracewell/project/detail/sampling/padded_windows.hpp>
 #include <bracewell/project/detail/sampling/sampler.hpp>
 #include <bracewell/project/detail/tiles.hpp>
@@ -10,36 +11,6 @@
 #include <algorithm>
 #include <limits>
 #include <type_traits>
-
-namespace Bracewell {
-namespace Impl {
-
-/// What the samples of a pose give to the gradients of its matrix and shift.
-template <class T, int M, int D>
-struct PoseSums {
-  T matrix[D][M] = {};
-  T bend[D] = {};
-  T shift[M] = {};
-
-  KOKKOS_INLINE_FUNCTION PoseSums& operator+=(const PoseSums& other) {
-    for (int d = 0; d < D; ++d) {
-      for (int c = 0; c < M; ++c)
-        matrix[d][c] += other.matrix[d][c];
-      bend[d] += other.bend[d];
-    }
-    for (int c = 0; c < M; ++c)
-      shift[c] += other.shift[c];
-    return *this;
-  }
-};
-
-} // namespace Impl
-} // namespace Bracewell
-
-template <class T, int M, int D>
-struct Kokkos::reduction_identity<Bracewell::Impl::PoseSums<T, M, D>> {
-  KOKKOS_FORCEINLINE_FUNCTION static Bracewell::Impl::PoseSums<T, M, D> sum() { return {}; }
-};
 
 namespace Bracewell::Impl {
 
@@ -152,9 +123,7 @@ struct SamplePoseSums {
           for (int d = 0; d < D; ++d)
             slope[d] = spectra.gain.restored(amplitude.real() * gradient[d].real() +
                                              amplitude.imag() * gradient[d].imag());
-          const T imaginary = amplitude.real() * sampled.imag() - amplitude.imag() * sampled.real();
-          for (int c = 0; c < M; ++c)
-            sum.shift[c] += T(k[c]) * imaginary;
+          sum.add_turn(k, amplitude.real() * sampled.imag() - amplitude.imag() * sampled.real());
         }
         if (sampler.weight_volumes) {
           T weight_gradient[D];
@@ -164,7 +133,7 @@ struct SamplePoseSums {
           for (int d = 0; d < D; ++d)
             slope[d] += amplitude * weight_gradient[d];
         }
-        add_slope(slope, k, pose.curved, sum);
+        sum.add_slope(k, slope, pose.curved);
       } else {
         spoil(value, weight, sum);
       }
@@ -202,17 +171,6 @@ private:
     value = Kokkos::complex<T>(weight, weight);
     sum.matrix[0][0] = weight;
     sum.shift[0] = weight;
-  }
-
-  /// By the chain rule: positions are matrix k + bend (k_x^2 + k_y^2).
-  KOKKOS_FORCEINLINE_FUNCTION static void add_slope(const T (&slope)[D], const int (&k)[M], bool curved,
-                                                    PoseSums<T, M, D>& sum) {
-    for (int d = 0; d < D; ++d) {
-      for (int c = 0; c < M; ++c)
-        sum.matrix[d][c] += slope[d] * T(k[c]);
-      if (curved)
-        sum.bend[d] += slope[d] * T(k[0] * k[0] + k[1] * k[1]);
-    }
   }
 
   std::int64_t poses() const { return sampler.amplitudes.samples.batches * sampler.amplitudes.samples.poses; }

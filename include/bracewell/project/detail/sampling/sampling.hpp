@@ -67,7 +67,7 @@ void launch_sampling(const ExecutionSpace& space, const char* label, Sampling sa
     break;
   case Sampling::Bricks:
     if constexpr (!host && Sampler::projected_dimensions == 2 && Sampler::dimensions == 3 &&
-                  Sampler::Kernel::width > 2 && sizeof(typename Sampler::Real) == 4) {
+                  Sampler::Kernel::width == 4 && sizeof(typename Sampler::Real) == 4) {
       if (!sampler.weights)
         SampleBricks<ExecutionSpace, Sampler, false>(sampler).launch(space, label);
       else if constexpr (Sampler::mates == Mates::Both)

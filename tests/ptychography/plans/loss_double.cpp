@@ -1,0 +1,3 @@
+#include "../plans.hpp"
+
+BRACEWELL_TEST_LOSS(, double)

@@ -1,0 +1,3 @@
+#include "../solver_plan.hpp"
+
+BRACEWELL_TEST_SOLVER()
