@@ -20,7 +20,7 @@ inline DeviceView<float***> first_slices(const DeviceView<float***>& all, std::s
 
 /// Whether values of sinograms count differently: those that the detector does not see count for nothing.
 inline bool has_weights(const RunOptions& options, const Place& place) {
-  return place.width > place.seen || options.solver->transmission_weights;
+  return place.width > place.seen || place.masked || options.solver->transmission_weights;
 }
 
 /// Whether the Fourier method can do with its normal operator, and is faster so.
@@ -31,17 +31,31 @@ inline bool goes_by_normal(const RunOptions& options, const Place& place, std::i
          !has_weights(options, place) && !place.depth;
 }
 
-/// Weights of sinograms: the transmission, which the variance of its logarithm falls with, or 1; 0 beyond the detector.
+/// The weight of what is no data, which comes from its neighbours: none where total variation says what is likely there;
+/// without that a line between neighbours is better than nothing (three dead columns beside a head: errors of 0.175 at 0,
+/// 0.153 at 0.3 and 0.152 at 1 after 12 iterations of conjugate gradients, 0.169, 0.155 and 0.163 after 20; of total
+/// variation 0.105, 0.115 and 0.130).
+inline float weight_of_invalid(LeastSquaresMethod method) {
+  return method == LeastSquaresMethod::TotalVariation ? 0.F : 0.3F;
+}
+
+/// Weights of sinograms: the transmission, which the variance of its logarithm falls with, or 1; less of what is no
+/// data, and 0 beyond the detector.
 struct RowWeights {
   const float* sinograms;
+  const float* valid; ///< [slices, angles, pixels of the detector], or null: all are
   float* weights;
   int width, first, end; ///< pixels of rows, of the detector in them
   bool transmission;
+  float of_invalid; ///< weight of what is no data
 
   KOKKOS_FUNCTION void operator()(std::int64_t i) const {
     const int column = static_cast<int>(i % width);
     const float of_pixel = transmission ? Kokkos::exp(-Kokkos::fmax(sinograms[i], 0.f)) : 1;
-    weights[i] = column >= first && column < end ? of_pixel : 0;
+    const bool is_seen = column >= first && column < end,
+               is_valid =
+                   !is_seen || valid == nullptr || valid[i / width * (end - first) + column - first] > 0;
+    weights[i] = is_seen ? (is_valid ? 1 : of_invalid) * of_pixel : 0;
   }
 };
 
@@ -85,12 +99,14 @@ Reconstructor iterated(const Space& space, const RunOptions& options, std::int64
                                       .nonnegative = options.solver->nonnegative,
                                       .total_variation = options.solver->total_variation * attenuation};
   const RowWeights of_rows{nullptr,
+                           nullptr,
                            weights.data(),
                            place.width,
                            place.offset,
                            place.offset + place.seen,
-                           options.solver->transmission_weights};
-  return [=](const Space& on, const Sinograms& sinograms, const Slices& result) {
+                           options.solver->transmission_weights,
+                           weight_of_invalid(options.solver->method)};
+  return [=](const Space& on, const Sinograms& sinograms, const Slices& result, const Sinograms& valid) {
     const std::size_t count = sinograms.extent(0);
     const auto squares = [&] {
       double sum = 0;
@@ -112,6 +128,7 @@ Reconstructor iterated(const Space& space, const RunOptions& options, std::int64
     if (weights.size() > 0) {
       RowWeights rows = of_rows;
       rows.sinograms = sinograms.data();
+      rows.valid = valid.size() > 0 ? valid.data() : nullptr;
       Kokkos::parallel_for(
           "Bracewell::examples::weights",
           Kokkos::RangePolicy<Space, Kokkos::IndexType<std::int64_t>>(on, 0, sinograms.size()), rows);

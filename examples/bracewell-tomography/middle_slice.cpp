@@ -60,9 +60,11 @@ void read_sinogram(const Space& space, const Job& job, const Stripes& stripes,
                                                            size(job.bytes_per_row()));
     job.read(row, 1, {host.data(), host.size()});
     const auto rows = Kokkos::create_mirror_view_and_copy(Memory(), host);
-    Normalise(space, job, Means(job, row, 1), 1, 1)(space, 0, rows.data(), slices);
+    const auto valid =
+        allocate<Sinograms>("valid", stripes && job.has_masks() ? 1 : 0, slices.extent(1), slices.extent(2));
+    Normalise(space, job, Means(job, row, 1), 1, 1)(space, 0, rows.data(), slices, valid);
     if (stripes)
-      stripes->execute(space, slices);
+      stripes->execute(space, slices, mask_of(valid));
     space.fence("Bracewell::examples::sinogram");
   }
   harden(space, job.options, slices);
@@ -391,7 +393,6 @@ MiddleSlice look_at_middle(const Space& space, const Job& job, const DeviceView<
   if (options.centre && !(*options.centre >= 0 && *options.centre <= job.width - 1))
     provenance.assume("--centre " + shortest(*options.centre) + ": lies outside of the detector's " +
                       std::to_string(job.width) + " columns: what is about the axis was not seen");
-  check_values(space, job, provenance);
   provenance.say();
   MiddleSlice found{.centre = options.centre.value_or(0), .attenuation = mean_attenuation(sinogram)};
   if (!options.centre)
@@ -425,14 +426,14 @@ void check_size(const RunOptions& options, const Place& place, Provenance& prove
 
 namespace {
 
-/// The middle row of all views as it is stored, [angles, width], and what of it is no data.
+/// A detector row of all views as it is stored, [angles, width], and what of it is no data.
 struct StoredRow {
   std::int64_t row, width, count;
   std::vector<float> values, dark, faint; ///< the last two [width]: no light, and hardly any
   float limit;                            ///< of the type
 
-  StoredRow(const Space& space, const Job& job)
-      : row(job.options.binning * job.middle_row()), width(job.scan.width()), count(job.angles() * width),
+  StoredRow(const Space& space, const Job& job, std::int64_t row_)
+      : row(row_), width(job.scan.width()), count(job.angles() * width),
         values(size(count)), dark(size(width), 0.F),
         limit(saturation(job.scan.format().type).value_or(std::numeric_limits<float>::infinity())) {
     const StoredFormat format = job.scan.format();
@@ -457,13 +458,96 @@ struct StoredRow {
   }
 
   bool is_saturated(std::int64_t i) const { return values[size(i)] >= limit; }
+  std::span<const float> view(std::size_t p) const {
+    return std::span(values).subspan(p * dark.size(), dark.size());
+  }
   bool is_finite(std::int64_t i) const { return std::isfinite(values[size(i)]); }
 };
+
+/// Projections with values that are not finite in most of the row, or with 2 % of the usual light and nowhere more than a
+/// tenth of it: the beam was off, the shutter closed. None where most look so.
+std::vector<bool> without_light(const StoredRow& row, bool is_light) {
+  const std::size_t count = row.values.size() / row.dark.size(), width = row.dark.size();
+  std::vector<double> light(count);
+  std::vector<std::size_t> found;
+  for (std::size_t p = 0; p < count; ++p) {
+    std::size_t finite = 0;
+    for (std::size_t x = 0; x < width; ++x)
+      if (const float value = row.view(p)[x]; std::isfinite(value))
+        light[p] += double(value) - row.dark[x], ++finite;
+    light[p] = 2 * finite < width ? 0 : light[p] / double(finite);
+    if (2 * finite < width)
+      found.push_back(p);
+  }
+  const auto middle_of = [](std::vector<double> values) {
+    std::ranges::nth_element(values, values.begin() + std::ptrdiff_t(values.size() / 2));
+    return values[values.size() / 2];
+  };
+  /// What one pixel in twenty of a projection is above.
+  const auto bright = [&](std::size_t p) {
+    std::vector<float> values;
+    for (std::size_t x = 0; x < width; ++x)
+      if (std::isfinite(row.view(p)[x]))
+        values.push_back(row.view(p)[x] - row.dark[x]);
+    const auto place = values.begin() + std::ptrdiff_t(values.size() * 19 / 20);
+    if (values.empty())
+      return 0.;
+    std::ranges::nth_element(values, place);
+    return double(*place);
+  };
+  const double usual = middle_of(light);
+  if (is_light && usual > 0) {
+    std::vector<std::size_t> dim;
+    for (std::size_t p = 0; p < count; ++p)
+      if (light[p] < 0.02 * usual && !std::ranges::binary_search(found, p))
+        dim.push_back(p);
+    if (!dim.empty()) {
+      std::vector<double> all;
+      for (std::size_t p = 0; p < count; ++p)
+        all.push_back(bright(p));
+      const double most = middle_of(all);
+      std::erase_if(dim, [&](std::size_t p) { return all[p] >= 0.1 * most; });
+      found.insert(found.end(), dim.begin(), dim.end());
+      std::ranges::sort(found);
+    }
+  }
+  std::vector<bool> is_found(count, false);
+  if (2 * found.size() < count)
+    for (const std::size_t p : found)
+      is_found[p] = true;
+  return is_found;
+}
+
+/// Values that are no data.
+struct InvalidValues {
+  std::int64_t not_finite = 0, saturated = 0, without_light = 0;
+  std::vector<std::int64_t> of_columns;
+
+  InvalidValues(const Job& job, const StoredRow& row) : of_columns(row.dark.size()) {
+    for (std::size_t i = 0; i < row.values.size(); ++i) {
+      const std::size_t x = i % of_columns.size();
+      const auto at = static_cast<std::int64_t>(i);
+      const bool is_saturated = row.is_saturated(at), is_finite = row.is_finite(at),
+                 is_dark = job.logarithm && row.values[i] <= row.dark[x];
+      not_finite += !is_finite, saturated += is_finite && is_saturated, without_light += is_finite && is_dark;
+      of_columns[x] += !is_finite || is_saturated || is_dark;
+    }
+  }
+  std::int64_t all() const { return not_finite + saturated + without_light; }
+};
+
+/// "3, 7, 8 and others"
+std::string first_of(const std::vector<std::int64_t>& numbers) {
+  std::string text;
+  for (std::size_t i = 0; i < std::min<std::size_t>(8, numbers.size()); ++i)
+    text += (i > 0 ? ", " : "") + std::to_string(numbers[i]);
+  return text + (numbers.size() > 8 ? " and others" : "");
+}
 
 } // namespace
 
 void drop_frames(const Space& space, Job& job, Provenance& provenance) {
-  const StoredRow seen(space, job);
+  const StoredRow seen(space, job, job.options.binning * job.middle_row());
   std::vector<std::int64_t> without(size(job.angles()), 0); // values that are no data
   for (std::int64_t i = 0; i < seen.count; ++i)
     without[size(i / seen.width)] +=
@@ -480,69 +564,65 @@ void drop_frames(const Space& space, Job& job, Provenance& provenance) {
                                     : ": it is saturated or not finite"));
   if (2 * *middle > seen.width)
     return; // frames of this kind are not told from the others
-  std::vector<bool> bad;
+  std::vector<bool> bad = without_light(seen, job.logarithm);
   std::vector<std::int64_t> numbers;
   for (std::size_t p = 0; p < without.size(); ++p) {
-    bad.push_back(is_most(without[p]));
-    if (bad.back())
+    bad[p] = bad[p] || is_most(without[p]);
+    if (bad[p])
       numbers.push_back(job.scan.views()[p].number);
   }
   if (numbers.empty())
     return;
   std::ranges::sort(numbers);
-  std::string list;
-  for (std::size_t i = 0; i < std::min<std::size_t>(8, numbers.size()); ++i)
-    list += (i > 0 ? ", " : "") + std::to_string(numbers[i]);
   provenance.unusable({.file = job.scan.path().string(),
                        .count = std::int64_t(numbers.size()),
                        .of = job.angles(),
                        .what = "frames",
-                       .why = "have no light or are saturated (" + row + " of projections " + list +
-                              (numbers.size() > 8 ? " and others)" : ")"),
+                       .why = "have no light or are saturated (" + row + " of projections " + first_of(numbers) + ")",
                        .done = "they are left out",
                        .remedy = "--leave-out goes on without them"});
   job.scan.drop(bad);
   job.check_span();
 }
 
-void check_values(const Space& space, const Job& job, Provenance& provenance) {
-  const StoredRow seen(space, job);
-  const std::int64_t row = seen.row, width = seen.width, count = seen.count;
-  std::int64_t not_finite = 0, saturated = 0, without_light = 0;
-  std::vector<std::int64_t> of_columns(size(width)), dead;
-  for (std::int64_t i = 0; i < count; ++i) {
-    const std::size_t x = size(i % width);
-    const bool is_saturated = seen.is_saturated(i), is_finite = seen.is_finite(i),
-               is_dark = job.logarithm && seen.values[size(i)] <= seen.dark[x];
-    not_finite += !is_finite, saturated += is_finite && is_saturated, without_light += is_finite && is_dark;
-    of_columns[x] += !is_finite || is_saturated || is_dark;
+void check_values(const Space& space, Job& job, std::int64_t more, Provenance& provenance) {
+  const std::int64_t row = job.options.binning * job.middle_row();
+  const std::string file = job.scan.path().string();
+  const StoredRow stored(space, job, row);
+  const InvalidValues invalid(job, stored);
+  job.has_invalid = invalid.all() > 0;
+  for (std::int64_t part = 0; !job.has_invalid && part < more; ++part) {
+    const std::int64_t other = job.rows.begin + (2 * part + 1) * job.slices / (2 * more);
+    job.has_invalid = InvalidValues(job, StoredRow(space, job, job.options.binning * other)).all() > 0;
   }
-  for (std::size_t x = 0; x < of_columns.size(); ++x)
-    if (2 * of_columns[x] > job.angles())
-      dead.push_back(std::int64_t(x));
-  const std::int64_t all = not_finite + saturated + without_light;
-  if (all == 0)
+  if (invalid.all() == 0)
     return;
-  std::string text = "are no data in row " + std::to_string(row) + " (" + std::to_string(saturated) +
-                     " saturated, " + std::to_string(without_light) + " without light, " +
-                     std::to_string(not_finite) + " not finite)";
-  if (!dead.empty()) {
-    text +=
-        ", with " + std::to_string(dead.size()) + (dead.size() > 1 ? " dead columns (" : " dead column (");
-    for (std::size_t i = 0; i < std::min<std::size_t>(8, dead.size()); ++i)
-      text += (i > 0 ? ", " : "") + std::to_string(dead[i]);
-    text += dead.size() > 8 ? " and others)" : ")";
-  }
-  if (dead.empty() && 1000 * all < count)
-    provenance.took(job.scan.path(), std::to_string(all) + " of " + std::to_string(count) + " values " +
-                                         text + ": they are interpolated");
+  std::vector<std::int64_t> dead;
+  for (std::size_t x = 0; x < invalid.of_columns.size(); ++x)
+    if (2 * invalid.of_columns[x] > job.angles())
+      dead.push_back(std::int64_t(x));
+  std::string text = "are no data in row " + std::to_string(row) + " (" + std::to_string(invalid.saturated) +
+                     " saturated, " + std::to_string(invalid.without_light) + " without light, " +
+                     std::to_string(invalid.not_finite) + " not finite)";
+  if (!dead.empty())
+    text += ", with " + std::to_string(dead.size()) +
+            (dead.size() > 1 ? " dead columns (" : " dead column (") + first_of(dead) + ")";
+  const bool iterates = job.options.solver && !job.has_frame_steps();
+  const std::string done =
+      !iterates ? "they are interpolated"
+      : job.options.solver->method == LeastSquaresMethod::TotalVariation
+          ? "iterations leave them out"
+          : "they are interpolated, and iterations weigh them less";
+  if (dead.empty() && 1000 * invalid.all() < stored.count)
+    provenance.took(file, std::to_string(invalid.all()) + " of " + std::to_string(stored.count) + " values " + text +
+                              ": " + done);
   else
-    provenance.unusable({.file = job.scan.path().string(),
-                         .count = all,
-                         .of = count,
+    provenance.unusable({.file = file,
+                         .count = invalid.all(),
+                         .of = stored.count,
                          .what = "values",
                          .why = text,
-                         .done = "they are interpolated",
+                         .done = done,
                          .remedy = "--columns and --leave-out take the others"});
 }
 
@@ -580,6 +660,8 @@ Views views_of(const Space& space, const Job& job, const Stripes& stripes,
   return views;
 }
 
-std::filesystem::path views_path(const RunOptions& options) { return beside(options.out, "_views.txt"); }
+std::filesystem::path views_path(const RunOptions& options) {
+  return beside_slices(options.out, "_views.txt");
+}
 
 } // namespace Bracewell::Examples

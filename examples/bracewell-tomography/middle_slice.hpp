@@ -46,7 +46,8 @@ void check_size(const RunOptions& options, const Place& place, Provenance& prove
 void drop_frames(const Space& space, Job& job, Provenance& provenance);
 
 /// Says how many values of the middle row are no data: saturated, without light or not finite.
-void check_values(const Space& space, const Job& job, Provenance& provenance);
+/// @param more  rows that are looked at, too, where that one has none
+void check_values(const Space& space, Job& job, std::int64_t more, Provenance& provenance);
 
 /// Says where flat frames are no brighter than dark ones, and where there are none of these.
 void check_flats(const Job& job, Provenance& provenance);

@@ -63,7 +63,10 @@ void add_scan_options(CLI::App& app, TomographyOptions& options) {
          "HDF5 (Scientific Data Exchange, NXtomo); .tif with a page per projection, a folder or pattern "
          "(\"scan/p_*.tif\") of such files, or one sinogram [angles, width] as .tif; a tilt series as .mrc")
       ->type_name("FILE");
-  app.add_option("--out", run.out, "slices to write, .h5 (/exchange/data) or .tif")->type_name("FILE");
+  app.add_option("--out", run.out,
+                 "slices to write: .h5 (/exchange/data), .tif (pages), slice_%05d.tif (a file for each) or "
+                 ".zarr (OME)")
+      ->type_name("FILE");
   app.add_option("--output-type", run.output_type, "of the slices; float16 keeps 3 digits, to 65504")
       ->transform(CLI::CheckedTransformer(output_types).description(""))
       ->type_name(names_of(output_types))

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: MIT
 #include "bracewell-tomography/pictures.hpp"
 
+#include "bracewell-tomography/output.hpp"
 #include "bracewell-tomography/prepare.hpp"
-#include "common/output_family.hpp"
 #include "common/picture.hpp"
 #include "common/processes.hpp"
 
 #include <cmath>
 #include <cstdint>
 #include <span>
+#include <system_error>
 #include <utility>
 
 namespace Bracewell::Examples {
@@ -37,7 +38,21 @@ void write_middle(const std::filesystem::path& path, const std::vector<float>& s
 } // namespace
 
 std::filesystem::path picture_path(const RunOptions& options) {
-  return beside(options.out, "_middle" + options.picture_ending);
+  return beside_slices(options.out, "_middle" + options.picture_ending);
+}
+
+std::filesystem::path FirstPicture::path(const RunOptions& options) {
+  return beside_slices(options.out, "_first" + options.picture_ending);
+}
+
+FirstPicture::FirstPicture(const RunOptions& options, const std::vector<float>& slice, int width)
+    : path_(path(options)), removed_on_signals_(path_) {
+  write_middle(path_, slice, width);
+}
+
+FirstPicture::~FirstPicture() {
+  std::error_code ignored;
+  std::filesystem::remove(path_, ignored);
 }
 
 void MiddlePicture::take(std::vector<float> slice) {

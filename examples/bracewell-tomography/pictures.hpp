@@ -2,6 +2,7 @@
 #pragma once
 
 #include "bracewell-tomography/run.hpp"
+#include "common/signals.hpp"
 #include "common/views.hpp"
 
 #include <filesystem>
@@ -13,6 +14,21 @@
 namespace Bracewell::Examples {
 
 std::filesystem::path picture_path(const RunOptions& options);
+
+/// A picture of the middle slice that is there while a run goes on: it goes with this, and by signals.
+class FirstPicture {
+public:
+  /// Where it will be.
+  static std::filesystem::path path(const RunOptions& options);
+
+  FirstPicture(const RunOptions& options, const std::vector<float>& slice, int width);
+  FirstPicture(const FirstPicture&) = delete;
+  ~FirstPicture();
+
+private:
+  std::filesystem::path path_;
+  RemovedOnSignals removed_on_signals_;
+};
 
 /// The picture of the middle slice, drawn beside the work; where there are several processes, by the first one at the end.
 class MiddlePicture {

@@ -26,6 +26,7 @@ Place place_of(const Job& job, double axis) {
     place.width = std::max(job.width + place.offset, static_cast<int>(std::ceil(place.centre + reach)) + 1);
   }
   place.image = size_of_slice.value_or(place.width);
+  place.masked = job.has_masks() && job.options.solver && !job.has_frame_steps();
   if (job.options.laminography)
     place.depth = job.options.depth.value_or(int(job.slices));
   if (place.image > place.width)
@@ -76,7 +77,8 @@ std::int64_t chunk_size(const Space& space, const Job& job, const RunOptions& op
   const bool converted = options.output_type != StoredType::Float32;
   // The slots of all stages, the sinograms, wider ones, and the slices where they are stored as something else.
   const double per_row = slots_of(place) * input + Normalise::bytes_per_row(job) + sinogram +
-                         (is_wider(place) ? wide : 0) + (kernels_run_on_host ? 0 : 2 * input),
+                         (job.has_masks() ? sinogram : 0) + (is_wider(place) ? wide : 0) +
+                         (kernels_run_on_host ? 0 : 2 * input),
                per_slice = slots_of(place) * output + (converted ? image : 0) +
                            (kernels_run_on_host ? 0 : 2 * output);
   const double stripes =

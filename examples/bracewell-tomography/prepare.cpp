@@ -215,7 +215,7 @@ double Normalise::bytes_per_row(const Job& job) {
 }
 
 void Normalise::operator()(const Space& space, std::int64_t first, const std::byte* rows,
-                           const Sinograms& sinograms) const {
+                           const Sinograms& sinograms, const Sinograms& valid) const {
   const std::size_t count = sinograms.extent(0), angles = sinograms.extent(1), width = sinograms.extent(2),
                     bin = size(job_.options.binning), raw_width = size(job_.scan.width()),
                     columns = raw_width / bin;
@@ -248,6 +248,7 @@ void Normalise::operator()(const Space& space, std::int64_t first, const std::by
   const ConstFrames raw(values, angles, count, width);
   const Sinograms normalised =
       uncleaned_.size() > 0 ? Sinograms(uncleaned_.data(), count, angles, width) : sinograms;
+  const Array<float, Memory> mask = valid.size() > 0 ? Array<float, Memory>(valid) : Array<float, Memory>();
   const auto part = [&](const DeviceView<float*>& mean) {
     return mean.size() > 0 ? Part<const float**>(mean.data() + size(first) * width, count, width)
                            : Part<const float**>();
@@ -261,10 +262,10 @@ void Normalise::operator()(const Space& space, std::int64_t first, const std::by
                       Kokkos::subview(all, Kokkos::ALL,
                                       std::pair<std::size_t, std::size_t>(size(first), size(first) + count),
                                       Kokkos::ALL));
-    normalise_projections(space, raw, part(dark_), flats, places_, normalised, options);
+    normalise_projections(space, raw, part(dark_), flats, places_, normalised, options, mask);
     space.fence("Bracewell::examples::flats"); // which end here
   } else {
-    normalise_projections(space, raw, part(dark_), part(flat_), normalised, options);
+    normalise_projections(space, raw, part(dark_), part(flat_), normalised, options, mask);
   }
   if (uncleaned_.size() > 0)
     remove_outliers(space, normalised, sinograms, *job_.options.zingers);
@@ -295,15 +296,18 @@ PreparedRows prepare_sinograms(const Space& space, const Job& job, IndexRange ro
                                                          size(chunk * job.bytes_per_row()));
   const auto device = Kokkos::create_mirror_view(Memory(), host);
   const auto sinograms = allocate<DeviceView<float***>>("sinograms", chunk, job.angles(), job.width);
+  const bool masked = stripes && job.has_masks();
+  const auto masks = allocate<Sinograms>("valid", masked ? chunk : 0, job.angles(), job.width);
   Progress progress("preparing", "rows", end - first);
   for (std::int64_t row = first; row < end; row += chunk) {
     const std::int64_t count = std::min(chunk, end - row);
     job.read(row, count, {host.data(), size(count * job.bytes_per_row())});
     Kokkos::deep_copy(space, device, host);
     const Sinograms some(sinograms.data(), size(count), size(job.angles()), size(job.width));
-    normalise(space, row - first, device.data(), some);
+    const Sinograms valid(masks.data(), masked ? size(count) : 0, size(job.angles()), size(job.width));
+    normalise(space, row - first, device.data(), some, valid);
     if (stripes)
-      stripes->execute(space, some);
+      stripes->execute(space, some, mask_of(valid));
     float* const values = result.values.data() + (row - first) * result.row_values;
     Kokkos::deep_copy(space, host_view(std::span(values, some.size())),
                       Part<float*>(some.data(), some.size()));

@@ -24,12 +24,16 @@ struct Job {
   int width;
   std::int64_t slices, middle; ///< the middle one counts from the first of the rows
   bool logarithm;              ///< of transmission; false: values are attenuation already
+  bool has_invalid =
+      false; ///< some values of the rows that were looked at are no data: masks are kept of all
 
   Job(const RunOptions& options, Provenance& provenance);
 
   /// Throws InputError where the angles span too little to find the axis.
   void check_span() const;
 
+  /// Whether those who ask for masks get any: stripes and iterations.
+  bool has_masks() const { return has_invalid && (options.stripes || options.solver); }
   std::int64_t angles() const { return std::int64_t(scan.angles().size()); }
   std::int64_t middle_row() const { return rows.begin + middle; }
   /// Of all projections, as they are stored.
@@ -72,8 +76,9 @@ public:
   /// @param first      of the rows, counted from the first of `means`
   /// @param rows       of all projections, as they are stored
   /// @param sinograms  [count, angles, width]
-  void operator()(const Space& space, std::int64_t first, const std::byte* rows,
-                  const Sinograms& sinograms) const;
+  /// @param valid      likewise, as normalise_projections has it; or none
+  void operator()(const Space& space, std::int64_t first, const std::byte* rows, const Sinograms& sinograms,
+                  const Sinograms& valid = {}) const;
 
 private:
   const Job& job_;
@@ -82,6 +87,11 @@ private:
 };
 
 using Stripes = std::optional<StripeRemoval<Space, float>>;
+
+/// A mask or none, as the removal of stripes and iterations take it.
+inline Array<const float, Memory> mask_of(const Sinograms& valid) {
+  return valid.size() > 0 ? Array<const float, Memory>(valid) : Array<const float, Memory>();
+}
 
 /// Sinograms of some rows on the host, [rows, angles, width], after all steps on them and on frames.
 struct PreparedRows {

@@ -125,7 +125,7 @@ Reconstructor filtered(const Space& space, const RunOptions& options, std::int64
                               ? allocate<Sinograms>("filtered", slices, angles, upsampling * place.width)
                               : Sinograms();
   const bool over = options.y_up && !mirrors_angles(options);
-  return [=](const Space& on, const Sinograms& sinograms, const Slices& result) {
+  return [=](const Space& on, const Sinograms& sinograms, const Slices& result, const Sinograms&) {
     const Sinograms rows = upsampling > 1 ? first_slices(finer, sinograms.extent(0)) : sinograms;
     filter->execute(on, sinograms, rows);
     plan->backproject(on, rows, result);

@@ -14,12 +14,13 @@ using Slices = DeviceView<float***>;    ///< [slices, image, image]
 
 /// The rows that are reconstructed and the slices that come of them.
 struct Place {
-  int width;     ///< of these rows
-  double centre; ///< of the axis in them
-  int offset;    ///< of the detector's first pixel in them
-  int seen;      ///< pixels of the detector
-  int image;     ///< pixels of a slice along both axes
-  int depth = 0; ///< slices of laminography, which come of all rows at once; 0: a slice comes of a row
+  int width;           ///< of these rows
+  double centre;       ///< of the axis in them
+  int offset;          ///< of the detector's first pixel in them
+  int seen;            ///< pixels of the detector
+  int image;           ///< pixels of a slice along both axes
+  int depth = 0;       ///< slices of laminography, which come of all rows at once; 0: a slice comes of a row
+  bool masked = false; ///< iterations get masks, [slices, angles, seen] 1 where a value is data
 
   std::int64_t slices(std::int64_t rows) const { return depth ? depth : rows; }
 };
@@ -37,7 +38,9 @@ struct Iterations {
 };
 
 /// A planned method: sinograms, as many as it was planned for or fewer (of laminography: as many), to slices. Writes over the sinograms.
-using Reconstructor = std::function<Iterations(const Space&, const Sinograms&, const Slices&)>;
+/// The last argument is the mask of a place that is masked, otherwise empty.
+using Reconstructor =
+    std::function<Iterations(const Space&, const Sinograms&, const Slices&, const Sinograms& valid)>;
 
 /// What is said of an iteration: slices that it was made for, and their sum of squares where that is known.
 using Watch = std::function<void(std::int64_t slices, std::optional<double> squares)>;

@@ -49,14 +49,47 @@ Stripes stripe_removal(const Space& space, const Job& job) {
 
 /// A picture of the places that the axis may have.
 fs::path axis_path(const RunOptions& options) {
-  return beside(options.out, "_axis" + options.picture_ending);
+  return beside_slices(options.out, "_axis" + options.picture_ending);
 }
+
+/// A script that repeats the run.
+fs::path script_path(const RunOptions& options) { return beside_slices(options.out, "_run.sh"); }
+
+void write_script(const RunOptions& options, const Provenance& provenance) {
+  AtomicFile file(script_path(options));
+  file.write(provenance.script());
+  file.commit();
+}
+
+/// The folder of a series of slices, made where it is not there; an empty one that this made goes with it.
+class SeriesFolder {
+public:
+  explicit SeriesFolder(const fs::path& out) {
+    const auto names = output_folder(out);
+    std::error_code error;
+    if (names && !names->is_whole() && fs::create_directory(names->folder, error))
+      made_ = names->folder;
+  }
+  SeriesFolder(const SeriesFolder&) = delete;
+  ~SeriesFolder() {
+    std::error_code ignored;
+    if (!made_.empty())
+      fs::remove(made_, ignored); // refuses where there are files
+  }
+
+private:
+  fs::path made_;
+};
 
 /// What a run writes.
 std::vector<fs::path> outputs_of(const RunOptions& options) {
   if (is_null_output(options.out))
     return {};
-  std::vector<fs::path> paths{options.out, picture_path(options)};
+  std::vector<fs::path> paths;
+  if (!output_folder(options.out))
+    paths.push_back(options.out);
+  paths.push_back(picture_path(options));
+  paths.push_back(script_path(options));
   if (!options.centre)
     paths.push_back(axis_path(options));
   if (options.align != AlignedViews::None)
@@ -102,6 +135,7 @@ std::vector<float> trial_slice(const Space& space, const Job& job, const RunOpti
                                const DeviceView<float**>& sinogram, double centre, int image) {
   Place place = place_of(job, centre);
   place.image = image;
+  place.masked = false; // values that are no data are interpolated
   // Filters write over rows.
   const auto rows = allocate<Sinograms>("rows", 1, job.angles(), place.width);
   const auto slice = allocate<DeviceView<float***>>("slice", 1, image, image);
@@ -111,10 +145,27 @@ std::vector<float> trial_slice(const Space& space, const Job& job, const RunOpti
   else
     Kokkos::deep_copy(space, rows, seen);
   make_reconstructor(space, options, {job.scan.angles()}, place, 1, mean_attenuation(sinogram))(space, rows,
-                                                                                                slice);
+                                                                                                slice, {});
   apply_mask(space, slice, {.radius = image / 2.0});
   const auto host = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), slice);
   return {host.data(), host.data() + host.size()};
+}
+
+/// Shows the middle slice early, by filtered back-projection, where all slices take so long that it is of use.
+void show_first(std::optional<FirstPicture>& picture, const Space& space, const Job& job,
+                const DeviceView<float**>& sinogram, double centre) {
+  constexpr double much = 16e9;     // bytes, which a GPU takes a second or two for
+  constexpr std::int64_t many = 32; // slices, beside which one more is no matter
+  const bool takes_long =
+      job.options.solver ||
+      (kernels_run_on_host ? job.slices >= many : double(job.slices) * double(job.bytes_per_row()) > much);
+  if (!takes_long || job.options.laminography)
+    return;
+  RunOptions options = job.options;
+  options.solver.reset();
+  options.method = Method::Fourier;
+  const int image = place_of(job, centre).image;
+  picture.emplace(job.options, trial_slice(space, job, options, sinogram, centre, image), image);
 }
 
 /// The middle slice about the places that witnesses of the axis do not agree about.
@@ -138,11 +189,16 @@ RunResult reconstruct(const Space& space, const RunOptions& options, Provenance&
                       Timings& timings) {
   const auto start = std::chrono::steady_clock::now();
   const bool measuring = is_null_output(options.out);
-  OutputFamily outputs(outputs_of(options));
+  const SeriesFolder folder(options.out);
+  std::optional<FirstPicture> first;
+  OutputFamily outputs(outputs_of(options),
+                       measuring ? std::optional<fs::path>() : FirstPicture::path(options),
+                       output_folder(options.out));
   timings.phase("open");
   Job job(options, provenance);
   unpack(job, options, job.with_neighbours(job.rows), provenance);
   drop_frames(space, job, provenance);
+  check_values(space, job, options.solver ? 4 : 0, provenance);
   const Stripes stripes = stripe_removal(space, job);
   std::optional<SliceOutput> output;
   const auto open_output = [&](double axis) {
@@ -172,6 +228,8 @@ RunResult reconstruct(const Space& space, const RunOptions& options, Provenance&
   const double centre = middle.centre;
   if (!middle.places.empty() && !measuring && is_first_process())
     write_places(space, job, sinogram, middle.places);
+  if (!measuring && is_first_process())
+    show_first(first, space, job, sinogram, centre);
   const Views views = views_of(space, job, stripes, prepared, centre, provenance, timings);
   if (!size_is_known)
     open_output(centre);
@@ -195,6 +253,7 @@ RunResult reconstruct(const Space& space, const RunOptions& options, Provenance&
     output->commit();
     if (is_first_process()) {
       picture.wait();
+      write_script(options, provenance);
       outputs.commit();
     }
   }
@@ -214,6 +273,7 @@ std::string try_values(const Space& space, const RunOptions& options, Provenance
   Job job(options, provenance);
   unpack(job, options, job.with_neighbours({job.middle_row(), job.middle_row() + 1}), provenance);
   drop_frames(space, job, provenance);
+  check_values(space, job, 0, provenance);
   const bool tilts = options.try_tilts.has_value();
   const TrialRange& range = tilts ? *options.try_tilts : *options.try_centres;
   const auto count = static_cast<std::int64_t>((range.last - range.first) / range.step + 1 + 1e-9);

@@ -79,7 +79,7 @@ public:
   std::int64_t bytes_per_row() const; ///< of all projections
   /// Rows that are unpacked together, from compressed parts or numbers of odd bits; 1 where nothing is.
   std::int64_t packed_rows() const { return stack_->packed_rows(); }
-  /// Goes on without some of the views, [views()].
+  /// Goes on without some of the views, [views()]; before others ask for rows.
   void drop(const std::vector<bool>& views);
   /// Unpacks detector rows [first, first + count) of all projections, once for all that read them later.
   void unpack(std::int64_t first, std::int64_t count);

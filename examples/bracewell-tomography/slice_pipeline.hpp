@@ -82,6 +82,7 @@ public:
                   chunks_.size() * steps_of_slice()) {
     const std::size_t angles = size(job.angles());
     sinograms_ = allocate<DeviceView<float***>>("sinograms", chunk, angles, job.width);
+    valid_ = allocate<Sinograms>("valid", !prepared_ && job.has_masks() ? chunk : 0, angles, job.width);
     wider_ =
         is_wider(place_) ? allocate<DeviceView<float***>>("wider", chunk, angles, place_.width) : sinograms_;
     if (options.output_type != StoredType::Float32)
@@ -163,15 +164,16 @@ private:
 
   void reconstruct(std::int64_t item, const Middle& middle) {
     const Sinograms sinograms = first_slices(sinograms_, size(count(item))),
-                    wider = first_slices(wider_, size(count(item)));
+                    wider = first_slices(wider_, size(count(item))),
+                    valid = first_slices(valid_, valid_.size() > 0 ? size(count(item)) : 0);
     if (prepared_) {
       Kokkos::deep_copy(
           space_, Part<float*>(sinograms.data(), sinograms.size()),
           Part<const float*>(reinterpret_cast<const float*>(rows_.device(item)), sinograms.size()));
     } else {
-      (*normalise_)(space_, first(item), rows_.device(item), sinograms);
+      (*normalise_)(space_, first(item), rows_.device(item), sinograms, valid);
       if (stripes_)
-        stripes_->execute(space_, sinograms);
+        stripes_->execute(space_, sinograms, mask_of(valid));
     }
     harden(space_, options_, sinograms);
     if (is_wider(place_))
@@ -181,7 +183,7 @@ private:
     const bool as_floats = options_.output_type == StoredType::Float32;
     const Slices slices(as_floats ? reinterpret_cast<float*>(stored) : slices_.data(),
                         size(place_.slices(count(item))), width, width);
-    const Iterations iterations = plan_(space_, wider, slices);
+    const Iterations iterations = plan_(space_, wider, slices, place_.masked ? valid : Sinograms());
     iterations_.made = std::max(iterations_.made, iterations.made);
     iterations_.squares += iterations.squares;
     if (options_.solver) // those that ended early
@@ -223,7 +225,7 @@ private:
   Reconstructor plan_;
   Slots rows_, stored_;                ///< what was read, what is written
   std::optional<Normalise> normalise_; ///< made last
-  DeviceView<float***> sinograms_, wider_;
+  Sinograms sinograms_, wider_, valid_;
   Slices slices_; ///< where they are stored as something else
   Handout chunks_;
   Progress progress_;

@@ -137,8 +137,9 @@ fs::path beside(const fs::path& out, const std::string& ending) {
 
 OutputFamily* OutputFamily::current_ = nullptr;
 
-OutputFamily::OutputFamily(std::vector<fs::path> paths, std::optional<fs::path> checkpoint)
-    : paths_(std::move(paths)), checkpoint_(std::move(checkpoint)) {
+OutputFamily::OutputFamily(std::vector<fs::path> paths, std::optional<fs::path> checkpoint,
+                           std::optional<FolderNames> folder)
+    : paths_(std::move(paths)), checkpoint_(std::move(checkpoint)), folder_(std::move(folder)) {
   if (current_ != nullptr)
     throw std::logic_error("OutputFamily: there is another one");
   if (is_first_process()) {
@@ -165,6 +166,9 @@ OutputFamily::OutputFamily(std::vector<fs::path> paths, std::optional<fs::path> 
     if (input != inputs().names.end() && identity(input->second) == output)
       refuse(path, input->second);
   }
+  for (const auto& [file, name] : inputs().names)
+    if (folder_ && folder_->has(name))
+      refuse(name, name);
   current_ = this;
 }
 
@@ -177,6 +181,9 @@ void OutputFamily::commit() {
   for (auto& file : finished_)
     file.rename();
   finished_.clear();
+  if (finished_folder_)
+    finished_folder_->rename();
+  finished_folder_.reset();
   current_ = nullptr;
 }
 
@@ -190,6 +197,8 @@ void OutputFamily::remember_input(const fs::path& path) {
     for (const auto& output : current_->paths_)
       if (identity(output) == input)
         refuse(output, path);
+  if (current_ != nullptr && current_->folder_ && current_->folder_->has(path))
+    refuse(path, path);
 }
 
 std::vector<fs::path> OutputFamily::files_read() {
@@ -214,6 +223,15 @@ bool OutputFamily::take(AtomicFile& file) {
   static std::mutex mutex; // files may be written by threads of their own
   const std::lock_guard lock(mutex);
   current_->finished_.push_back(std::move(file));
+  return true;
+}
+
+bool OutputFamily::take(OutputFolder& folder) {
+  if (current_ == nullptr)
+    return false;
+  if (!current_->folder_ || current_->folder_->folder != folder.names_.folder)
+    throw std::logic_error(folder.names_.folder.string() + ": was not announced to the OutputFamily");
+  current_->finished_folder_.emplace(std::move(folder));
   return true;
 }
 

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <iostream>
+#include <system_error>
 #include <utility>
 
 namespace Bracewell::Examples {
@@ -18,7 +19,10 @@ std::string shortest(double value) {
   return text;
 }
 
-void Provenance::option(const std::string& text) { options_ += (options_.empty() ? "" : " ") + text; }
+void Provenance::option(const std::string& text) {
+  options_ += (options_.empty() ? "" : " ") + text;
+  words_.push_back(text);
+}
 
 void Provenance::took(const std::filesystem::path& file, const std::string& what) {
   const auto known = std::ranges::find(sources_, file.string(), &Source::file);
@@ -89,6 +93,30 @@ std::vector<std::string> Provenance::lines() const {
   for (const auto& sentence : assumptions_)
     lines.push_back("assumed: " + sentence);
   return lines;
+}
+
+std::string Provenance::script() const {
+  const auto quoted = [](const std::string& word) {
+    const bool plain =
+        !word.empty() && word.find_first_not_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+                                                "0123456789+-_./:,=%@") == std::string::npos;
+    std::string text = plain ? word : "'";
+    for (const char c : plain ? std::string() : word)
+      text += c == '\'' ? std::string("'\\''") : std::string(1, c);
+    return plain ? text : text + "'";
+  };
+  std::string script = "#!/bin/sh\n# Repeats the run of\n";
+  for (const auto& line : lines()) {
+    script += "#   ";
+    for (const char c : line) // a name may have a line's end
+      script += c == '\n' ? ' ' : c;
+    script += '\n';
+  }
+  std::error_code ignored;
+  script += "cd " + quoted(std::filesystem::current_path(ignored).string()) + " && " + program_;
+  for (const auto& word : words_)
+    script += " " + quoted(word);
+  return script + '\n';
 }
 
 std::string Provenance::text() const {

@@ -59,6 +59,8 @@ public:
   std::vector<std::string> lines() const;
   /// The lines as one text, for an attribute.
   std::string text() const;
+  /// A script that repeats the run: the lines as comments, then the command in the folder that this one runs in.
+  std::string script() const;
 
 private:
   void print(const std::string& kind, const std::string& sentence) const;
@@ -73,6 +75,7 @@ private:
   bool strict_;
   bool said_ = false;
   std::string options_;
+  std::vector<std::string> words_ = {}; ///< of the command line
   std::vector<Source> sources_;
   std::vector<std::string> assumptions_;
   std::map<std::string, std::int64_t> counts_ = {};

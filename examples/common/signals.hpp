@@ -12,7 +12,7 @@ namespace Bracewell::Examples {
 /// error as a full disk is, not a signal. A fault within a library that reads a file is that file's (DamagedOnFault).
 void remove_unfinished_on_signals();
 
-/// An unfinished file that has a name: the signals remove it while this lives.
+/// An unfinished file, or folder, that has a name: the signals remove it while this lives.
 class RemovedOnSignals {
 public:
   explicit RemovedOnSignals(const std::filesystem::path& path);

@@ -49,6 +49,29 @@ TiffHandle open_tiff(const fs::path& path, const char* mode) {
   throw InputError(path.string() + ": " + message);
 }
 
+/// Appends a page of numbers of so many bytes.
+void write_page(TIFF* tiff, const fs::path& path, std::int64_t width, std::int64_t height, std::int64_t bytes,
+                std::span<const std::byte> values, const std::string& description) {
+  const auto rows = static_cast<std::uint32_t>(std::max<std::int64_t>(1, (1 << 20) / (bytes * width)));
+  bool good = TIFFSetField(tiff, TIFFTAG_IMAGEWIDTH, static_cast<std::uint32_t>(width)) &&
+              TIFFSetField(tiff, TIFFTAG_IMAGELENGTH, static_cast<std::uint32_t>(height)) &&
+              TIFFSetField(tiff, TIFFTAG_BITSPERSAMPLE, static_cast<int>(8 * bytes)) &&
+              TIFFSetField(tiff, TIFFTAG_SAMPLEFORMAT, SAMPLEFORMAT_IEEEFP) &&
+              TIFFSetField(tiff, TIFFTAG_PHOTOMETRIC, PHOTOMETRIC_MINISBLACK) &&
+              TIFFSetField(tiff, TIFFTAG_SAMPLESPERPIXEL, 1) &&
+              TIFFSetField(tiff, TIFFTAG_ROWSPERSTRIP, rows);
+  if (!description.empty())
+    good = good && TIFFSetField(tiff, TIFFTAG_IMAGEDESCRIPTION, description.c_str());
+  for (std::int64_t row = 0, strip = 0; good && row < height; row += rows, ++strip) {
+    const std::int64_t count = std::min<std::int64_t>(rows, height - row) * width * bytes;
+    // libtiff takes what it writes as not constant; it changes nothing in this machine's byte order.
+    void* const begin = const_cast<std::byte*>(values.data() + row * width * bytes);
+    good = TIFFWriteEncodedStrip(tiff, static_cast<std::uint32_t>(strip), begin, count) == count;
+  }
+  if (!good || !TIFFWriteDirectory(tiff))
+    throw std::runtime_error(path.string() + ": cannot be written: " + last_error);
+}
+
 /// The files that a name stands for, "scan_2.tif" before "scan_10.tif".
 std::vector<fs::path> files_of(const fs::path& path) {
   std::error_code error;
@@ -289,6 +312,16 @@ void TiffReader::read_stored(std::int64_t page, std::int64_t first, std::int64_t
   }
 }
 
+void write_tiff(const fs::path& path, std::int64_t width, std::int64_t height, StoredType type,
+                std::span<const std::byte> values, const std::string& description) {
+  TiffHandle handle = open_tiff(path, bytes_of(type) * width * height > 0xfff00000LL ? "w8" : "w");
+  if (!handle)
+    throw std::runtime_error(path.string() + ": cannot be written: " + last_error);
+  write_page(handle.get(), path, width, height, bytes_of(type), values, description);
+  if (TIFFFlush(handle.get()) == 0)
+    throw std::runtime_error(path.string() + ": cannot be written: " + last_error);
+}
+
 TiffWriter::TiffWriter(fs::path path, std::int64_t width, std::int64_t height, std::int64_t pages,
                        StoredType type)
     : file_(std::move(path)), width_(width), height_(height), bytes_(bytes_of(type)),
@@ -301,25 +334,7 @@ TiffWriter::TiffWriter(fs::path path, std::int64_t width, std::int64_t height, s
 void TiffWriter::write(std::span<const std::byte> values, const std::string& description) {
   if (!handle_ || std::int64_t(values.size()) != bytes_ * width_ * height_)
     throw std::logic_error(path().string() + ": a page that does not fit");
-  TIFF* const tiff = handle_.get();
-  const auto rows = static_cast<std::uint32_t>(std::max<std::int64_t>(1, (1 << 20) / (bytes_ * width_)));
-  bool good = TIFFSetField(tiff, TIFFTAG_IMAGEWIDTH, static_cast<std::uint32_t>(width_)) &&
-              TIFFSetField(tiff, TIFFTAG_IMAGELENGTH, static_cast<std::uint32_t>(height_)) &&
-              TIFFSetField(tiff, TIFFTAG_BITSPERSAMPLE, static_cast<int>(8 * bytes_)) &&
-              TIFFSetField(tiff, TIFFTAG_SAMPLEFORMAT, SAMPLEFORMAT_IEEEFP) &&
-              TIFFSetField(tiff, TIFFTAG_PHOTOMETRIC, PHOTOMETRIC_MINISBLACK) &&
-              TIFFSetField(tiff, TIFFTAG_SAMPLESPERPIXEL, 1) &&
-              TIFFSetField(tiff, TIFFTAG_ROWSPERSTRIP, rows);
-  if (!description.empty())
-    good = good && TIFFSetField(tiff, TIFFTAG_IMAGEDESCRIPTION, description.c_str());
-  for (std::int64_t row = 0, strip = 0; good && row < height_; row += rows, ++strip) {
-    const std::int64_t count = std::min<std::int64_t>(rows, height_ - row) * width_ * bytes_;
-    // libtiff takes what it writes as not constant; it changes nothing in this machine's byte order.
-    void* const begin = const_cast<std::byte*>(values.data() + row * width_ * bytes_);
-    good = TIFFWriteEncodedStrip(tiff, static_cast<std::uint32_t>(strip), begin, count) == count;
-  }
-  if (!good || !TIFFWriteDirectory(tiff))
-    throw std::runtime_error(path().string() + ": cannot be written: " + last_error);
+  write_page(handle_.get(), path(), width_, height_, bytes_, values, description);
 }
 
 void TiffWriter::commit() {

@@ -81,6 +81,11 @@ private:
 /// Whether a name ends with .tif or .tiff, in whatever case.
 bool is_tiff_name(const std::filesystem::path& path);
 
+/// Writes a file of one page, Float16 or Float32, with a description if there is one; for OutputFolder, whose files appear
+/// later. From any number of threads. Throws std::runtime_error (disk full).
+void write_tiff(const std::filesystem::path& path, std::int64_t width, std::int64_t height, StoredType type,
+                std::span<const std::byte> values, const std::string& description = {});
+
 /// A stack of floating-point images, one per page, that appears whole or not at all.
 class TiffWriter {
 public:

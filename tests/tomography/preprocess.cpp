@@ -65,7 +65,7 @@ TEMPLATE_TEST_CASE("raw frames become sinograms of attenuation", "", float, doub
   CHECK(relative_error(to_host(out), expected) < rounding<TestType>);
 }
 
-TEST_CASE("values that say nothing become the mean of those around them") {
+TEST_CASE("values that say nothing lie on a line between those around them") {
   const Space space;
   const double e = std::exp(-1.0);
   const auto normalised = [&](const Values& row, ProjectionNormalisation options = {}) {
@@ -75,7 +75,7 @@ TEST_CASE("values that say nothing become the mean of those around them") {
                           options);
     return to_host(out);
   };
-  CHECK(relative_error(normalised({NAN, e, 0, -1, e * e * e, INFINITY}), {1, 1, 2, 2, 3, 3}) < 1e-15);
+  CHECK(relative_error(normalised({NAN, e, 0, -1, std::exp(-4.0), INFINITY}), {1, 1, 2, 3, 4, 4}) < 1e-15);
   CHECK(normalised({0, NAN, -2}) == Values{0, 0, 0});
   CHECK(normalised({0, -2, NAN, 4}, {.logarithm = false}) == Values{0, -2, 1, 4});
   // Air: 2 is no attenuation here.
@@ -90,6 +90,79 @@ TEST_CASE("values that say nothing become the mean of those around them") {
   normalise_projections(space, to_device<double>({1, 7, e}, 1, 3), frames<double>({0, 5, 0}, 3),
                         frames<double>({1, 5, 1}, 3), out);
   CHECK(relative_error(to_host(out), {0, 0.5, 1}) < 1e-15);
+}
+
+TEMPLATE_TEST_CASE("what is no data is marked, and is not read where stripes are removed", "", float,
+                   double) {
+  const Space space;
+  const int n = 160, P = 130, S = 2;
+  const double e = std::exp(-1.0);
+  const auto out = to_device<TestType>(Values(5), 1, 5), valid = to_device<TestType>(Values(5, NAN), 1, 5);
+  normalise_projections(space, to_device<TestType>({e, NAN, 0, e * e, INFINITY}, 1, 5), Frames<TestType>(),
+                        Frames<TestType>(), out, {}, valid);
+  CHECK(to_host(valid) == Values{1, 0, 0, 1, 0});
+  CHECK(relative_error(to_host(out), {1, 4. / 3, 5. / 3, 2, 2}) < 20 * rounding<TestType>);
+  normalise_projections(space, to_device<TestType>({1, NAN, 0, -1, 2}, 1, 5), Frames<TestType>(),
+                        Frames<TestType>(), out, {.logarithm = false}, valid);
+  CHECK(to_host(valid) == Values{1, 0, 1, 1, 1}); // attenuation of 0 and less is data
+  CHECK_THROWS_MATCHES(normalise_projections(space, to_device<TestType>(Values(5), 1, 5), Frames<TestType>(),
+                                             Frames<TestType>(), out, {},
+                                             to_device<TestType>(Values(4), 1, 4)),
+                       Error, MessageMatches(ContainsSubstring("valid: expected [1, 1, 5]")));
+
+  // Three dead columns, one in the half of the views, values here and there, a whole view; two stripes that are data.
+  Values marks(std::size_t(S * P * n), 1), values, garbage;
+  for (int slice = 0; slice < S; ++slice)
+    for (int p = 0; p < P; ++p)
+      for (int i = 0; i < n; ++i)
+        if ((i >= 30 && i < 33) || (i == 90 && p % 2 == slice) || (p * 7 + i * 13) % 97 == slice || p == 17)
+          marks[at((slice * P + p) * n + i)] = 0;
+  for (int slice = 0; slice < S; ++slice)
+    for (const double value : head(n, even_angles(P), n / 2.0))
+      values.push_back(value);
+  for (std::size_t k = 0; k < values.size(); ++k)
+    values[k] += k % n == 33 ? 3 : (k % n == 120 ? -2 : 0);
+  garbage = values;
+  for (std::size_t k = 0; k < values.size(); ++k)
+    if (marks[k] == 0)
+      values[k] = 1e6, garbage[k] = k / n % P == 17 ? 1e6 : NAN; // a row that is nowhere valid stays as it is
+  const auto mask = to_device<TestType>(marks, P, n);
+  for (const StripeMethod method :
+       {StripeMethod::Offset, StripeMethod::Sorting, StripeMethod::All, StripeMethod::Wavelet})
+    for (const double dead : {0., 3.}) {
+      CAPTURE(int(method), dead);
+      const StripeRemoval<Space, TestType> plan(space, P, n, {.method = method, .dead = dead});
+      const auto removed = [&](const Values& from) {
+        const auto view = to_device<TestType>(from, P, n);
+        plan.execute(space, view, mask);
+        return to_host(view);
+      };
+      const Values result = removed(values);
+      CHECK(result == removed(garbage));
+      double worst = 0;
+      for (int row = 0; row < S * P; ++row) {
+        if (row % P == 17)
+          continue;
+        for (int i = 0; i < n; ++i) {
+          const auto valid_at = [&](int x) { return marks[at(row * n + x)] > 0; };
+          if (valid_at(i))
+            continue;
+          int left = i, right = i;
+          while (left >= 0 && !valid_at(left))
+            --left;
+          while (right < n && !valid_at(right))
+            ++right;
+          const double share = left < 0 ? 1 : (right >= n ? 0 : double(i - left) / (right - left)),
+                       line = (left < 0 ? 0 : (1 - share) * result[at(row * n + left)]) +
+                              (right >= n ? 0 : share * result[at(row * n + right)]);
+          worst = std::max(worst, std::abs(result[at(row * n + i)] - line));
+        }
+      }
+      CHECK(worst < 100 * rounding<TestType>);
+    }
+  const StripeRemoval<Space, TestType> plan(space, P, n);
+  CHECK_THROWS_MATCHES(plan.execute(space, to_device<TestType>(values, P, n), to_device<TestType>({1}, 1, 1)),
+                       Error, MessageMatches(ContainsSubstring("valid")));
 }
 
 TEST_CASE("stripes go and the object stays") {

@@ -75,9 +75,8 @@ public:
     return solve_by<has_normal<Pair>>(space, operators, data, images, options, weights, mask);
   }
 
-  /// The weighted sums of squares of the shape's problems at the last residual that solve() computed: for conjugate
-  /// gradients and with a normal operator at the result, else an iteration earlier; 0 of problems that it was not
-  /// called with. Waits for the space.
+  /// The weighted sums of squares of the shape's problems at the result of solve(); 0 of problems that it was not called
+  /// with. Waits for the space.
   std::vector<double> residuals(const ExecutionSpace& space) const;
 
 private:

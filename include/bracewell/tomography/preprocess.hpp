@@ -21,20 +21,24 @@ struct ProjectionNormalisation {
 
 /// Raw frames to sinograms: (raw - dark) / (flat - dark), divided by its mean where there is air, minus the
 /// logarithm (Beer-Lambert); without logarithm less that mean. Values that are not finite, without light in the flat field or, where there is a
-/// logarithm, not positive become the mean of their next valid neighbours in the row.
+/// logarithm, not positive are taken from the straight line between their next valid neighbours in the row.
 /// @param raw        [P, S, n] frames by angle
 /// @param dark       [S, n] mean frame without beam, or a View that is not allocated
 /// @param flat       [S, n] mean frame without object, or a View that is not allocated: raw is transmission
 /// @param sinograms  [S, P, n], overwritten
+/// @param valid      [S, P, n], overwritten: 1 where the frames say something, 0 where a value comes from its neighbours; or
+///                   none. StripeRemoval takes it, and LeastSquaresSolver as weights
 /// @throws Error on shapes that do not fit, air columns outside the row, shared memory, dark without flat
 template <class ExecutionSpace, class Raw, class Dark, class Flat, class Sinograms>
-void normalise_projections(const ExecutionSpace& space, const Raw& raw, const Dark& dark, const Flat& flat,
-                           const Sinograms& sinograms, const ProjectionNormalisation& options = {}) {
+void normalise_projections(
+    const ExecutionSpace& space, const Raw& raw, const Dark& dark, const Flat& flat,
+    const Sinograms& sinograms, const ProjectionNormalisation& options = {},
+    const Array<typename Sinograms::value_type, typename ExecutionSpace::memory_space>& valid = {}) {
   using T = typename Sinograms::value_type;
   using MemorySpace = typename ExecutionSpace::memory_space;
   using Input = Array<const T, MemorySpace>;
   Impl::normalise(space, Input(raw), Input(dark), Input(flat), Input(), Array<T, MemorySpace>(sinograms),
-                  options);
+                  options, valid);
 }
 
 /// The same where the beam drifts: the flat field changes from projection to projection.
@@ -45,7 +49,8 @@ void normalise_projections(const ExecutionSpace& space, const Raw& raw, const Da
 template <class ExecutionSpace, class Raw, class Dark, class Flats, class Places, class Sinograms>
 requires(Kokkos::is_view_v<Sinograms>) void normalise_projections(
     const ExecutionSpace& space, const Raw& raw, const Dark& dark, const Flats& flats, const Places& places,
-    const Sinograms& sinograms, const ProjectionNormalisation& options = {}) {
+    const Sinograms& sinograms, const ProjectionNormalisation& options = {},
+    const Array<typename Sinograms::value_type, typename ExecutionSpace::memory_space>& valid = {}) {
   using T = typename Sinograms::value_type;
   using MemorySpace = typename ExecutionSpace::memory_space;
   using Input = Array<const T, MemorySpace>;
@@ -53,7 +58,7 @@ requires(Kokkos::is_view_v<Sinograms>) void normalise_projections(
   constexpr Impl::Arguments arguments{"normalise_projections"};
   arguments.given("places", of_projections);
   Impl::normalise(space, Input(raw), Input(dark), Input(flats), of_projections,
-                  Array<T, MemorySpace>(sinograms), options);
+                  Array<T, MemorySpace>(sinograms), options, valid);
 }
 
 /// Attenuation of a beam of many energies to that of one, by a polynomial: c0 a + c1 a^2 + c2 a^3 ... (Herman,

@@ -47,8 +47,12 @@ public:
                                   const StripeOptions& options = {});
 
   /// @param sinograms  [S, P, n] attenuation, changed in place; any number of slices
+  /// @param valid      [S, P, n], as normalise_projections writes it, or none: values where it is 0 are not read. Columns of
+  ///                   which it leaves less than half are dead ones; the others' are taken from the straight line between
+  ///                   their next valid neighbours in the row, before stripes are looked for and again behind that
   /// @throws Error on shapes that do not fit
-  void execute(const ExecutionSpace& space, const Array<T, MemorySpace>& sinograms) const;
+  void execute(const ExecutionSpace& space, const Array<T, MemorySpace>& sinograms,
+               const Array<const T, MemorySpace>& valid = {}) const;
 
   /// The transpose of execute by Wavelet without dead columns, which is linear.
   /// @param sinograms  as in execute
@@ -79,10 +83,15 @@ private:
   Columns columns() const { return {columns_.data(), angles_, width_}; }
 
   void apply(const ExecutionSpace& space, const Impl::Arguments& arguments,
-             const Array<T, MemorySpace>& sinograms, bool transpose) const;
+             const Array<T, MemorySpace>& sinograms, const Array<const T, MemorySpace>& valid,
+             bool transpose) const;
 
-  void execute_slices(const ExecutionSpace& space, const Impl::SinogramOf<T>& first,
-                      std::int64_t slices) const;
+  /// @param valid  of these slices, or null
+  void execute_slices(const ExecutionSpace& space, const Impl::SinogramOf<T>& first, std::int64_t slices,
+                      const T* valid) const;
+
+  void bridge_invalid(const ExecutionSpace& space, const Impl::SinogramOf<T>& first, std::int64_t slices,
+                      const T* valid) const;
 
   /// The first step of All.
   void mark_fluctuating(const ExecutionSpace& space, const Impl::SinogramOf<T>& first,
@@ -158,8 +167,9 @@ std::size_t StripeRemoval<ExecutionSpace, T>::bytes_needed(const ExecutionSpace&
 
 template <class ExecutionSpace, class T>
 void StripeRemoval<ExecutionSpace, T>::execute(const ExecutionSpace& space,
-                                               const Array<T, MemorySpace>& sinograms) const {
-  apply(space, {"StripeRemoval::execute"}, sinograms, false);
+                                               const Array<T, MemorySpace>& sinograms,
+                                               const Array<const T, MemorySpace>& valid) const {
+  apply(space, {"StripeRemoval::execute"}, sinograms, valid, false);
 }
 
 template <class ExecutionSpace, class T>
@@ -168,7 +178,7 @@ void StripeRemoval<ExecutionSpace, T>::transpose(const ExecutionSpace& space,
   constexpr Impl::Arguments arguments{"StripeRemoval::transpose"};
   arguments.require(options_.method == StripeMethod::Wavelet && options_.dead == 0, "options",
                     "Wavelet with dead = 0, which is linear", "others");
-  apply(space, arguments, sinograms, true);
+  apply(space, arguments, sinograms, {}, true);
 }
 
 template <class ExecutionSpace, class T>
@@ -227,11 +237,14 @@ std::int64_t StripeRemoval<ExecutionSpace, T>::long_values(const StripeOptions& 
 
 template <class ExecutionSpace, class T>
 void StripeRemoval<ExecutionSpace, T>::apply(const ExecutionSpace& space, const Impl::Arguments& arguments,
-                                             const Array<T, MemorySpace>& sinograms, bool transpose) const {
+                                             const Array<T, MemorySpace>& sinograms,
+                                             const Array<const T, MemorySpace>& valid, bool transpose) const {
   arguments.require(
       sinograms && sinograms.rank == 3 && sinograms.extents[1] == angles_ && sinograms.extents[2] == width_,
       "sinograms", [&] { return "[slices, " + Impl::number(angles_) + ", " + Impl::number(width_) + "]"; },
       [&] { return sinograms.shape(); });
+  if (valid)
+    arguments.same_shape("valid", valid, sinograms);
   if (sinograms.size() == 0)
     return;
   Kokkos::Profiling::ScopedRegion region("Bracewell::StripeRemoval::execute");
@@ -241,30 +254,37 @@ void StripeRemoval<ExecutionSpace, T>::apply(const ExecutionSpace& space, const 
     if (transpose)
       wavelet_.execute(space, first, count, true);
     else
-      execute_slices(space, first, count);
+      execute_slices(space, first, count, valid ? valid.data + slice * angles_ * width_ : nullptr);
   }
 }
 
 template <class ExecutionSpace, class T>
 void StripeRemoval<ExecutionSpace, T>::execute_slices(const ExecutionSpace& space,
-                                                      const Impl::SinogramOf<T>& first,
-                                                      std::int64_t slices) const {
-  const bool all = options_.method == StripeMethod::All;
+                                                      const Impl::SinogramOf<T>& first, std::int64_t slices,
+                                                      const T* valid) const {
+  const bool all = options_.method == StripeMethod::All, looks = all || options_.dead > 0,
+             bridges = looks || valid != nullptr;
+  bridge_invalid(space, first, slices, valid);
   if (all)
     mark_fluctuating(space, first, slices);
-  else if (options_.dead > 0)
+  else if (looks)
     mark_dead(space, first, slices);
-  if (!sorts(options_) && options_.dead > 0)
+  if (valid != nullptr)
+    Kokkos::parallel_for("Bracewell::StripeRemoval::mark_invalid", Range(space, 0, slices * width_),
+                         Impl::MarkInvalidColumns<T>{valid, columns(), looks});
+  if (!sorts(options_) && bridges)
     Impl::for_each_row(space, "Bracewell::StripeRemoval::bridge", slices * angles_,
                        Impl::BridgeDeadColumns<T>{first, columns()});
   if (options_.method == StripeMethod::Offset)
-    return subtract(space, first, slices);
+    subtract(space, first, slices);
   if (options_.method == StripeMethod::Wavelet)
-    return wavelet_.execute(space, first, slices, false);
+    wavelet_.execute(space, first, slices, false);
+  if (!sorts(options_))
+    return bridge_invalid(space, first, slices, valid);
   const std::int64_t most = sorted_at_once(options_, angles_, width_);
   for (std::int64_t slice = 0; slice < slices; slice += most) {
     const std::int64_t count = std::min(most, slices - slice);
-    const T* const dead = all || options_.dead > 0 ? columns().dead(slice) : nullptr;
+    const T* const dead = bridges ? columns().dead(slice) : nullptr;
     Impl::CopyColumns<ExecutionSpace, T>{first.next(slice), dead, columns().dead(1) - columns().dead(0),
                                          ranked_.values.data()}
         .launch(space, count);
@@ -273,6 +293,16 @@ void StripeRemoval<ExecutionSpace, T>::execute_slices(const ExecutionSpace& spac
       smooth_large(space, slice);
     smoothing_.execute(space, first.next(slice), ranked_.columns(), count);
   }
+  bridge_invalid(space, first, slices, valid);
+}
+
+template <class ExecutionSpace, class T>
+void StripeRemoval<ExecutionSpace, T>::bridge_invalid(const ExecutionSpace& space,
+                                                      const Impl::SinogramOf<T>& first, std::int64_t slices,
+                                                      const T* valid) const {
+  if (valid != nullptr)
+    Impl::for_each_row(space, "Bracewell::StripeRemoval::bridge_invalid", slices * angles_,
+                       Impl::BridgeInvalid<T>{first.values, valid, width_});
 }
 
 template <class ExecutionSpace, class T>

@@ -14,6 +14,7 @@ from .tomography import _angles
 def _like(function: str, sinograms: Array) -> tuple[Array, Array, tuple[int, ...]]:
     """The sinograms with an axis of slices, an array for the result, and the shape that it is to have."""
     shape = shape_of(function, "sinograms", sinograms)
+    sinograms = as_real(sinograms)
     batch = sinograms.reshape(1, *shape) if len(shape) == 2 else sinograms
     return batch, empty(sinograms, batch.shape, "real"), shape
 
@@ -42,6 +43,7 @@ def retrieve_phase(sinograms: Array, *, wavelength: float, distance: float, pixe
     shape = shape_of("retrieve_phase", "sinograms", sinograms)
     if len(shape) != 3:
         raise ValueError(f"bracewell.retrieve_phase: sinograms: expected [slices, angles, width], found {len(shape)} axes")
+    sinograms = as_real(sinograms)
     out = empty(sinograms, shape, "real")
     stream = current_stream(sinograms, stream)
     _core.RowPlan.phase(empty(sinograms, (1,), "real"), method, max(1, shape[1]), shape[0], shape[2], float(wavelength),
@@ -66,7 +68,9 @@ def turn_detector(sinograms: Array, angle: float, *, row: float = 0, column: flo
     Args:
         sinograms: real ``[slices, angles, width]``, neighbouring rows of the detector.
     """
-    out = empty(sinograms, shape_of("turn_detector", "sinograms", sinograms), "real")
+    shape = shape_of("turn_detector", "sinograms", sinograms)
+    sinograms = as_real(sinograms)
+    out = empty(sinograms, shape, "real")
     _core.turn_detector(sinograms, out, float(angle), float(row), float(column), current_stream(sinograms, stream))
     return result(out, sinograms)
 
@@ -78,6 +82,7 @@ def bin_frames(frames: Array, bin: int, *, stream: Optional[int] = None) -> Arra
     if len(shape) != 3 or int(bin) < 1:
         raise ValueError("bracewell.bin_frames: expected frames [angles, slices, width] and bin >= 1, found "
                          f"{len(shape)} axes and {bin}")
+    frames = as_real(frames)
     out = empty(frames, (shape[0], shape[1] // int(bin), shape[2] // int(bin)), "real")
     _core.bin_frames(frames, out, int(bin), current_stream(frames, stream))
     return result(out, frames)
@@ -112,6 +117,6 @@ def weigh_half_acquisition(sinograms: Array, centre: float, *, stream: Optional[
     """
     batch, _, shape = _like("weigh_half_acquisition", sinograms)
     width, axis = _core.half_acquisition(shape[-1], float(centre))
-    out = empty(sinograms, (*batch.shape[:2], width), "real")
+    out = empty(batch, (*batch.shape[:2], width), "real")
     _core.weigh_half_acquisition(batch, out, float(centre), current_stream(sinograms, stream))
     return result(out.reshape(*shape[:-1], width), sinograms), axis

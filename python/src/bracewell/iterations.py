@@ -3,10 +3,10 @@
 
 from __future__ import annotations
 
-from typing import Any, Optional, Union
+from typing import Any, Callable, Optional, Union
 
 from . import _core
-from ._arrays import Array, current_stream, place, result, shape_of, zeros
+from ._arrays import Array, as_real, current_stream, place, result, shape_of, zeros
 from .tomography import FourierNormal, Laminography, Tomography
 
 
@@ -34,7 +34,8 @@ class LeastSquaresSolver:
 
     def solve(self, sinograms: Array, start: Optional[Array] = None, *, iterations: int = 20, weights: Optional[Array] = None,
               mask: Optional[Array] = None, discrepancy: float = 0, relaxation: float = 1, nonnegative: bool = False,
-              total_variation: float = 0, inner_iterations: int = 4, stream: Optional[int] = None) -> Array:
+              total_variation: float = 0, inner_iterations: int = 4, denoise: Optional[Callable[[Array], Array]] = None,
+              denoise_every: int = 5, stream: Optional[int] = None) -> Array:
         """Images from sinograms, in the shapes of the pair's `backproject`.
 
         Args:
@@ -48,7 +49,17 @@ class LeastSquaresSolver:
             nonnegative: of sirt and total_variation.
             total_variation: its factor, beside half of the squares.
             inner_iterations: of its proximal map, which go on from those of the step before.
+            denoise: a function of images, which it gives back changed (plug-and-play: Venkatakrishnan, Bouman and Wohlberg, GlobalSIP
+                2013); of sirt and conjugate_gradients, whose directions begin anew behind it. It sees what this returns, a filter or
+                a network for instance; where the mask is 0 images stay as they are. `residuals` are those before its last call.
+            denoise_every: it is called after so many iterations, and at the end.
         """
+        if denoise is not None and (self.method == "total_variation" or discrepancy):
+            raise ValueError("bracewell.LeastSquaresSolver: denoise: expected none with total_variation or a discrepancy, found one")
+        if denoise_every < 1:
+            raise ValueError(f"bracewell.LeastSquaresSolver: denoise_every: expected at least 1, found {denoise_every}")
+        sinograms = as_real(sinograms)
+        weights, mask = (array if array is None else as_real(array, sinograms) for array in (weights, mask))
         flat = len(shape_of("LeastSquaresSolver", "sinograms", sinograms)) == 2
 
         def batch(array):
@@ -69,13 +80,31 @@ class LeastSquaresSolver:
                                                            list(images.shape), independent, normal, stream)
         plan = self._plans[key]
         self._last = plan, stream
-        plan.solve(projector, data, images, batch(weights), mask, int(iterations), float(discrepancy), float(relaxation),
-                   nonnegative, float(total_variation), int(inner_iterations), stream)
-        return result(images[0] if flat else images, sinograms)
+        made = 0
+        while True:
+            count = int(iterations) if denoise is None else min(int(denoise_every), int(iterations) - made)
+            plan.solve(projector, data, images, batch(weights), mask, count, float(discrepancy), float(relaxation), nonnegative,
+                       float(total_variation), int(inner_iterations), stream)
+            made += count
+            if denoise is not None and count > 0:
+                self._denoise(denoise, images, images[0] if flat else images, mask, sinograms)
+            if made >= iterations:
+                return result(images[0] if flat else images, sinograms)
+
+    @staticmethod
+    def _denoise(denoise, images, seen, mask, like):
+        before = None if mask is None else images + 0
+        found = denoise(result(seen, like))
+        shape = tuple(getattr(found, "shape", ()))
+        if shape != tuple(seen.shape):
+            raise ValueError(f"bracewell.LeastSquaresSolver: denoise: expected images of shape {list(seen.shape)} from it, found "
+                             f"{list(shape) if shape else type(found).__name__}")
+        seen[...] = found
+        if mask is not None:
+            images[...] = before * (mask <= 0) + images * (mask > 0)
 
     def residuals(self) -> list[float]:
-        """Of the last call: sum w (b - A x)^2 of every slice (Laminography: of all), for conjugate gradients at the result, else an
-        iteration earlier. Waits."""
+        """Of the last call: sum w (b - A x)^2 of every slice (Laminography: of all) at its result. Waits."""
         if self._last is None:
             raise ValueError("bracewell.LeastSquaresSolver: residuals: expected a call of solve() before, found none")
         plan, stream = self._last

@@ -71,6 +71,7 @@ class Tomography:
 
     def project(self, images: Array, *, stream: Optional[int] = None) -> Array:
         """Images to sinograms."""
+        images = as_real(images)
         batch = self._batch("images", images)
         sinograms = empty(images, (batch.shape[0], len(self.angles), self.width), "real")
         stream = current_stream(images, stream)
@@ -210,6 +211,7 @@ class Laminography:
     def backproject(self, sinograms: Array, *, stream: Optional[int] = None) -> Array:
         """Sinograms, real ``[rows, angles, width]``, to the volume, real ``[d, n, n]``."""
         shape_of("Laminography", "sinograms", sinograms)
+        sinograms = as_real(sinograms)
         volume = empty(sinograms, (self.depth, self.image, self.image), "real")
         stream = current_stream(sinograms, stream)
         self._plan(sinograms, stream).backproject(sinograms, volume, stream)
@@ -218,6 +220,7 @@ class Laminography:
     def project(self, volume: Array, *, stream: Optional[int] = None) -> Array:
         """The volume to sinograms."""
         shape_of("Laminography", "volume", volume)
+        volume = as_real(volume)
         sinograms = empty(volume, (self.rows, len(self.angles), self.width), "real")
         stream = current_stream(volume, stream)
         self._plan(volume, stream).project(volume, sinograms, stream)

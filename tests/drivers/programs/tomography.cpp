@@ -7,6 +7,8 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include <cstring>
+
 using namespace DriverTest;
 
 namespace {
@@ -347,6 +349,96 @@ TEST_CASE(
        {"--no-log --centre 48 --span 180", "assumed: scan.h5: the object goes on beyond the detector"});
 }
 
+TEST_CASE("slices as TIFF files and as Zarr are those of HDF5; a script repeats the run") {
+  const TemporaryFolder folder;
+  write_scan(folder / "scan.h5", Disc{}, true);
+  const std::string command = tomography + " --scan scan.h5 --centre 50 --rows 0:3 --out ";
+  run_well(folder, command + "slices.h5");
+  const std::vector<float> expected = slices(folder / "slices.h5");
+  const std::size_t pixels = expected.size() / 3, bytes = pixels * sizeof(float);
+  const auto slice = [&](std::size_t k) {
+    return std::string(reinterpret_cast<const char*>(expected.data() + k * pixels), bytes);
+  };
+
+  run_well(folder, command + "series/slice_%03d.tif");
+  for (std::size_t k = 0; k < 3; ++k) {
+    const TiffReader reader(folder / ("series/slice_00" + std::to_string(k) + ".tif"));
+    std::vector<float> values(pixels);
+    reader.read_rows(0, 0, reader.height(), values);
+    CHECK(std::memcmp(values.data(), slice(k).data(), bytes) == 0);
+  }
+  CHECK(TiffReader(folder / "series").pages() == 3); // what else is there is no TIFF
+  CHECK(fs::exists(folder / "series/slice_middle.png"));
+  run_well(folder, command + "series/slice_%03d.tif"); // again
+  // Of another run there may be more.
+  expect_bad_input(folder, tomography + " --scan scan.h5 --centre 50 --rows 0:2 --out series/slice_%03d.tif",
+                   {"slice_002.tif", "another run"});
+  expect_bad_input(folder, command + "series/slice_%x.tif", {"slice_%05d.tif"});
+  expect_bad_input(folder,
+                   tomography + " --scan series --no-log --centre 20 --span 180 --out series/slice_%03d.tif",
+                   {"this run would overwrite", "slice_000.tif"});
+
+  for (int again = 0; again < 2; ++again) {
+    run_well(folder, command + "slices.zarr");
+    for (std::size_t k = 0; k < 3; ++k)
+      CHECK(read_text(folder / ("slices.zarr/0/" + std::to_string(k) + "/0/0")) == slice(k));
+  }
+  CHECK(read_text(folder / "slices.zarr/.zgroup") == "{\"zarr_format\": 2}\n");
+  const std::string n = std::to_string(std::lround(std::sqrt(double(pixels)))),
+                    shape = read_text(folder / "slices.zarr/0/.zarray"),
+                    text = read_text(folder / "slices.zarr/.zattrs");
+  for (const std::string& words :
+       {"\"shape\": [3, " + n + ", " + n + "]", "\"chunks\": [1, " + n + ", " + n + "]",
+        std::string("\"dtype\": \"<f4\""), std::string("\"order\": \"C\"")})
+    CHECK(shape.find(words) != std::string::npos);
+  for (const char* words :
+       {"\"version\": \"0.4\"", "\"path\": \"0\"", "\"y_axis\": \"up\"", "\"centre\": 50"})
+    CHECK(text.find(words) != std::string::npos);
+  fs::create_directory(folder / "other.zarr");
+  expect_bad_input(folder, command + "other.zarr", {"other.zarr", "has no .zgroup"});
+
+  // Nothing of a run that fails.
+  const auto names = [&] {
+    std::vector<std::string> all;
+    for (const auto& entry : fs::recursive_directory_iterator(folder.path()))
+      if (entry.path().extension() != ".text")
+        all.push_back(entry.path().string());
+    std::ranges::sort(all);
+    return all;
+  };
+  const auto before = names();
+  for (const std::string out : {"new.zarr", "new/slice_%d.tif", "slices.zarr"}) {
+    CAPTURE(out);
+    CHECK(run(folder, command + out + " --output-type float16 --hardening 1e9").code == 2);
+    CHECK(names() == before);
+  }
+  if (!IoTest::sanitized)
+    CHECK(run(folder, ended_after("new_first.png", 1) + command + "new.zarr --solver sirt --iterations 3")
+              .code == 128 + SIGTERM);
+  CHECK(names() == before);
+
+  const std::string script = read_text(folder / "slices_run.sh");
+  CHECK(script.find("--centre 50 --rows 0:3 --out slices.zarr\n") != std::string::npos);
+  fs::remove_all(folder / "slices.zarr");
+  const std::string programs = fs::path(tomography).parent_path().string();
+  run_well(folder, "PATH='" + programs + "':$PATH sh slices_run.sh");
+  CHECK(read_text(folder / "slices.zarr/0/1/0/0") == slice(1));
+}
+
+TEST_CASE("while a run goes on there is a picture of the middle slice") {
+  const TemporaryFolder folder;
+  write_scan(folder / "scan.h5", Disc{}, true);
+  run_well(folder,
+           "mkdir seen; ( " + tomography +
+               " --scan scan.h5 --centre 50 --solver sirt --method line --iterations 60 --out x.h5 && touch "
+               "done ) & "
+               "while kill -0 $! 2>/dev/null; do [ -e x_first.png ] && cp x_first.png seen; sleep 0.02; "
+               "done; [ -e done ]");
+  CHECK(fs::file_size(folder / "seen/x_first.png") > 0);
+  CHECK_FALSE(fs::exists(folder / "x_first.png"));
+  CHECK(fs::file_size(folder / "x_middle.png") > 0);
+}
+
 TEST_CASE("--air with --no-log subtracts") {
   const TemporaryFolder folder;
   const Disc disc{.rows = 1};
@@ -643,7 +735,7 @@ TEST_CASE("bad usage and bad scans end with one message, code 2 and no output") 
   bad("--scan scan.h5", {"--out"});
   bad(good + "--demo x", {"--demo"});
   bad("--scan none.h5 --out x.h5", {"none.h5"});
-  bad("--scan scan.h5 --out x.png", {"x.png", ".h5 or .tif"});
+  bad("--scan scan.h5 --out x.png", {"x.png", ".h5, .tif or .zarr"});
   bad("--scan scan.h5 --out scan.h5", {"overwrite"});
   bad("--scan scan.h5 --out nowhere/x.h5", {"nowhere"});
   bad(good + "--method magic", {"--method"});

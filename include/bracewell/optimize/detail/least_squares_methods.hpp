@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <bracewell/impl/row_loop.hpp>
 #include <bracewell/optimize/detail/least_squares_run.hpp>
 #include <bracewell/optimize/detail/least_squares_steps.hpp>
 
@@ -113,49 +114,72 @@ struct DualFields {
   T *right, *down;
 };
 
+/// What the rows of images have in common: where they lie, whose step they take, and the mask there.
+template <class T>
+struct ImageRows {
+  const ProblemState* states;
+  Factors<T> mask;
+  std::int64_t size; ///< of a problem
+  int rows, columns; ///< of images
+
+  KOKKOS_FUNCTION std::int64_t begin(std::int64_t row) const { return row * columns; }
+  KOKKOS_FUNCTION const ProblemState& state(std::int64_t row) const { return states[begin(row) / size]; }
+  /// Of a row, or null: 1 everywhere.
+  KOKKOS_FUNCTION const T* mask_of(std::int64_t row) const {
+    return mask.values ? mask.values + begin(row) % mask.period : nullptr;
+  }
+};
+
 /// z = y - step gradient where the mask is, y elsewhere, in place of the gradient: what is then smoothed. (The gradient
 /// here is that of the data's misfit with its sign turned: back-projected residuals.)
 template <class T>
 struct GradientStep {
-  const ProblemState* states;
+  ImageRows<T> image_rows;
   const T* point;
   T* gradient;
-  Factors<T> mask;
-  std::int64_t size;
 
-  KOKKOS_FUNCTION void operator()(std::int64_t i) const {
-    gradient[i] = point[i] + T(states[i / size].step) * mask(i) * gradient[i];
+  template <class Member>
+  KOKKOS_FUNCTION void operator()(std::int64_t row, const Member& member) const {
+    const T* const from = point + image_rows.begin(row);
+    T* const own = gradient + image_rows.begin(row);
+    const T* const mask = image_rows.mask_of(row);
+    const T step = T(image_rows.state(row).step);
+    const auto columns = Kokkos::ThreadVectorRange(member, image_rows.columns);
+    if (mask == nullptr)
+      Kokkos::parallel_for(columns, [&](int x) { own[x] = from[x] + step * own[x]; });
+    else
+      Kokkos::parallel_for(columns, [&](int x) { own[x] = from[x] + step * mask[x] * own[x]; });
   }
 };
 
 /// image = z - weight step (the transpose of differences of) the dual fields, not below zero where that is asked for.
+/// Fields are 0 in the last column (right) and the last row (down), where there is no next pixel.
 template <class T>
 struct SmoothedImage {
-  const ProblemState* states;
+  ImageRows<T> image_rows;
   const T* z;
   DualFields<const T> dual;
-  Factors<T> mask;
   T* image;
-  std::int64_t size;
-  int rows, columns; ///< of images
   double weight;
   bool nonnegative;
 
-  KOKKOS_FUNCTION void operator()(std::int64_t i) const {
-    const int pixel = static_cast<int>(i % (std::int64_t(rows) * columns));
-    const int x = pixel % columns, y = pixel / columns;
-    T difference = 0;
-    if (x + 1 < columns)
-      difference -= dual.right[i];
-    if (x > 0)
-      difference += dual.right[i - 1];
-    if (y + 1 < rows)
-      difference -= dual.down[i];
-    if (y > 0)
-      difference += dual.down[i - columns];
-    const bool fixed = !(mask(i) > T(0));
-    const T value = fixed ? z[i] : z[i] - T(weight * states[i / size].step) * difference;
-    image[i] = nonnegative && !fixed && value < T(0) ? T(0) : value;
+  template <class Member>
+  KOKKOS_FUNCTION void operator()(std::int64_t row, const Member& member) const {
+    const std::int64_t begin = image_rows.begin(row);
+    const int columns = image_rows.columns;
+    const bool first = row % image_rows.rows == 0;
+    const T *const from = z + begin, *const right = dual.right + begin, *const down = dual.down + begin,
+                   *const above = first ? down : down - columns, *const mask = image_rows.mask_of(row);
+    T* const own = image + begin;
+    const T step = T(weight * image_rows.state(row).step), has_above = first ? T(0) : T(1),
+            least = nonnegative ? T(0) : -Kokkos::Experimental::infinity_v<T>;
+    const auto pixel = [&](int x, T left) {
+      const T difference = left - right[x] - down[x] + has_above * above[x];
+      own[x] = mask == nullptr || mask[x] > T(0) ? Kokkos::max(from[x] - step * difference, least) : from[x];
+    };
+    Kokkos::single(Kokkos::PerThread(member), [&] { pixel(0, T(0)); });
+    Kokkos::parallel_for(Kokkos::ThreadVectorRange(member, 1, columns),
+                         [&](int x) { pixel(x, right[x - 1]); });
   }
 };
 
@@ -163,49 +187,56 @@ struct SmoothedImage {
 /// projection: Beck and Teboulle, IEEE Trans. Image Process. 18(11), 2009, section 4).
 template <class T>
 struct DualStep {
-  const ProblemState* states;
+  ImageRows<T> image_rows;
   const T* image;
   DualFields<T> fields, ahead; ///< ahead: with momentum, where the image was taken
-  std::int64_t size;
-  int rows, columns;
   double weight;
   T momentum;
 
-  KOKKOS_FUNCTION void operator()(std::int64_t i) const {
-    const int pixel = static_cast<int>(i % (std::int64_t(rows) * columns));
-    const double strength = 8 * weight * states[i / size].step;
-    const T rate = strength > 0 ? T(1 / strength) : T(0);
-    T right = ahead.right[i], down = ahead.down[i];
-    if (pixel % columns + 1 < columns)
-      right += rate * (image[i + 1] - image[i]);
-    if (pixel / columns + 1 < rows)
-      down += rate * (image[i + columns] - image[i]);
-    const T length = Kokkos::sqrt(right * right + down * down);
-    if (length > T(1)) {
-      right /= length;
-      down /= length;
-    }
-    ahead.right[i] = right + momentum * (right - fields.right[i]);
-    ahead.down[i] = down + momentum * (down - fields.down[i]);
-    fields.right[i] = right;
-    fields.down[i] = down;
+  template <class Member>
+  KOKKOS_FUNCTION void operator()(std::int64_t row, const Member& member) const {
+    const std::int64_t begin = image_rows.begin(row);
+    const int last = image_rows.columns - 1;
+    const bool is_last_row = row % image_rows.rows + 1 == image_rows.rows;
+    const T *const own = image + begin, *const below = is_last_row ? own : own + image_rows.columns;
+    T *const right = fields.right + begin, *const down = fields.down + begin,
+             *const right_ahead = ahead.right + begin, *const down_ahead = ahead.down + begin;
+    const double strength = 8 * weight * image_rows.state(row).step;
+    const T rate = strength > 0 ? T(1 / strength) : T(0), own_momentum = momentum;
+    const auto pixel = [&](int x, T next) {
+      const T r = right_ahead[x] + rate * (next - own[x]), d = down_ahead[x] + rate * (below[x] - own[x]),
+              scale = T(1) / Kokkos::sqrt(Kokkos::max(T(1), r * r + d * d)), new_right = scale * r,
+              new_down = scale * d;
+      right_ahead[x] = new_right + own_momentum * (new_right - right[x]);
+      down_ahead[x] = new_down + own_momentum * (new_down - down[x]);
+      right[x] = new_right;
+      down[x] = new_down;
+    };
+    Kokkos::parallel_for(Kokkos::ThreadVectorRange(member, last), [&](int x) { pixel(x, own[x + 1]); });
+    Kokkos::single(Kokkos::PerThread(member), [&] { pixel(last, own[last]); });
   }
 };
 
 /// The next point: beyond the new image, by momentum; the new image takes the place of the old one.
 template <class T>
 struct NextPoint {
-  const ProblemState* states;
+  ImageRows<T> image_rows;
   T *image, *point;
   const T* next;
-  std::int64_t size;
   T momentum;
 
-  KOKKOS_FUNCTION void operator()(std::int64_t i) const {
-    if (states[i / size].done)
+  template <class Member>
+  KOKKOS_FUNCTION void operator()(std::int64_t row, const Member& member) const {
+    if (image_rows.state(row).done)
       return;
-    point[i] = next[i] + momentum * (next[i] - image[i]);
-    image[i] = next[i];
+    const std::int64_t begin = image_rows.begin(row);
+    T *const own = image + begin, *const ahead = point + begin;
+    const T* const from = next + begin;
+    const T own_momentum = momentum;
+    Kokkos::parallel_for(Kokkos::ThreadVectorRange(member, image_rows.columns), [&](int x) {
+      ahead[x] = from[x] + own_momentum * (from[x] - own[x]);
+      own[x] = from[x];
+    });
   }
 };
 
@@ -249,9 +280,11 @@ int fast_gradient(const Run& run, const Normal& normal, const Residual& residual
   const auto point = run.image_buffer(0), z = run.image_buffer(1), next = run.image_buffer(2);
   const DualFields<T> fields{run.image_buffer(3).data(), run.image_buffer(4).data()},
       ahead{run.image_buffer(5).data(), run.image_buffer(6).data()};
-  const auto* const states = run.states();
-  const std::int64_t size = run.of_images.size, count = std::int64_t(point.size());
-  const int rows = static_cast<int>(run.sizes.images[1]), columns = static_cast<int>(run.sizes.images[2]);
+  const ImageRows<T> rows{run.states(), run.mask, run.of_images.size, static_cast<int>(run.sizes.images[1]),
+                          static_cast<int>(run.sizes.images[2])};
+  const auto for_rows = [&](const char* label, const auto& body) {
+    for_each_row(run.space, label, std::int64_t(point.size()) / rows.columns, body);
+  };
   const LeastSquaresOptions& options = run.options;
   find_largest_eigenvalue(run, normal);
   Kokkos::deep_copy(run.space, point, run.image);
@@ -263,31 +296,24 @@ int fast_gradient(const Run& run, const Normal& normal, const Residual& residual
     residual(point, z);
     if (run.finished())
       break;
-    run.for_each("Bracewell::LeastSquaresSolver::gradient_step", count,
-                 GradientStep<T>{states, point.data(), z.data(), run.mask, size});
+    for_rows("Bracewell::LeastSquaresSolver::gradient_step", GradientStep<T>{rows, point.data(), z.data()});
     const auto smooth = [&](const DualFields<T>& dual) {
-      run.for_each("Bracewell::LeastSquaresSolver::smoothed", count,
-                   SmoothedImage<T>{states,
-                                    z.data(),
-                                    {dual.right, dual.down},
-                                    run.mask,
-                                    next.data(),
-                                    size,
-                                    rows,
-                                    columns,
-                                    options.total_variation,
-                                    options.nonnegative});
+      for_rows("Bracewell::LeastSquaresSolver::smoothed", SmoothedImage<T>{rows,
+                                                                           z.data(),
+                                                                           {dual.right, dual.down},
+                                                                           next.data(),
+                                                                           options.total_variation,
+                                                                           options.nonnegative});
     };
     Momentum inner;
     for (int k = 0; options.total_variation > 0 && k < options.inner_iterations; ++k) {
       smooth(ahead);
-      run.for_each("Bracewell::LeastSquaresSolver::dual", count,
-                   DualStep<T>{states, next.data(), fields, ahead, size, rows, columns,
-                               options.total_variation, T(inner.next())});
+      for_rows("Bracewell::LeastSquaresSolver::dual",
+               DualStep<T>{rows, next.data(), fields, ahead, options.total_variation, T(inner.next())});
     }
     smooth(fields);
-    run.for_each("Bracewell::LeastSquaresSolver::next", count,
-                 NextPoint<T>{states, run.image.data(), point.data(), next.data(), size, T(momentum.next())});
+    for_rows("Bracewell::LeastSquaresSolver::next",
+             NextPoint<T>{rows, run.image.data(), point.data(), next.data(), T(momentum.next())});
     run.report(++iteration);
   }
   return iteration;

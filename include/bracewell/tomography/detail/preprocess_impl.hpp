@@ -17,6 +17,7 @@ struct NormaliseProjections {
   const T *raw, *dark, *flat; ///< raw [P, S, n]; dark [S, n] and flat [flats, S, n], or null
   const T* places;            ///< [P] in the flat frames, or null: the first one is that of all
   T* sinograms;               ///< [S, P, n]
+  T* valid;                   ///< likewise, or null: 1 where the raw data say something
   int angles, slices, width, flats;
   Options options; ///< ProjectionNormalisation
 
@@ -50,24 +51,23 @@ struct NormaliseProjections {
     return is_finite(value) && (!options.logarithm || value > T(0)) ? value : invalid;
   }
 
-  /// The value itself, or the mean of the next valid ones on either side; 0 where the row has none.
-  KOKKOS_FUNCTION T repaired(const T* row, const Flat& light, std::int64_t slice, int i, T air) const {
+  /// The value itself, or that of a straight line between the next valid ones on either side; 0 where the row has none.
+  KOKKOS_FUNCTION T repaired(const T* row, const Flat& light, std::int64_t slice, int i, T air,
+                             bool& is_valid) const {
     const auto finish = [&](T value) { return options.logarithm ? -Kokkos::log(value / air) : value - air; };
     const T value = transmission(row, light, slice, i);
-    if (!is_nan(value))
+    is_valid = !is_nan(value);
+    if (is_valid)
       return finish(value);
-    T sum = 0;
-    int found = 0;
-    for (const int step : {-1, 1})
-      for (int j = i + step; j >= 0 && j < width; j += step) {
-        const T other = transmission(row, light, slice, j);
-        if (is_nan(other))
-          continue;
-        sum += finish(other);
-        ++found;
-        break;
-      }
-    return found > 0 ? sum / T(found) : T(0);
+    T beside[2] = {};
+    int distance[2] = {};
+    for (const int side : {0, 1})
+      for (int j = i + 2 * side - 1; j >= 0 && j < width && distance[side] == 0; j += 2 * side - 1)
+        if (const T other = transmission(row, light, slice, j); !is_nan(other))
+          beside[side] = finish(other), distance[side] = Kokkos::abs(j - i);
+    if (distance[0] == 0 || distance[1] == 0)
+      return beside[0] + beside[1]; // the other one is 0
+    return (beside[0] * T(distance[1]) + beside[1] * T(distance[0])) / T(distance[0] + distance[1]);
   }
 
   template <class Member>
@@ -82,31 +82,39 @@ struct NormaliseProjections {
         const T value = transmission(counts, light, slice, i);
         s += is_nan(value) ? T(0) : value;
       };
-      const auto valid = [&](int i, T& c) {
+      const auto is_valid = [&](int i, T& c) {
         c += is_nan(transmission(counts, light, slice, i)) ? T(0) : T(1);
       };
       const auto columns = Kokkos::ThreadVectorRange(member, options.air_begin, options.air_end);
       Kokkos::parallel_reduce(columns, add, sum);
-      Kokkos::parallel_reduce(columns, valid, count);
+      Kokkos::parallel_reduce(columns, is_valid, count);
       if (count > T(0) && (sum > T(0) || !options.logarithm))
         air = sum / count;
     }
-    T* out = sinograms + row * width;
-    Kokkos::parallel_for(Kokkos::ThreadVectorRange(member, width),
-                         [&](int i) { out[i] = repaired(counts, light, slice, i, air); });
+    T* const out = sinograms + row * width;
+    T* const marks = valid == nullptr ? nullptr : valid + row * width;
+    Kokkos::parallel_for(Kokkos::ThreadVectorRange(member, width), [&](int i) {
+      bool is_valid = false;
+      out[i] = repaired(counts, light, slice, i, air, is_valid);
+      if (marks != nullptr)
+        marks[i] = is_valid ? T(1) : T(0);
+    });
   }
 };
 
 template <class ExecutionSpace, class T, class MemorySpace, class Places, class Options>
 void normalise(const ExecutionSpace& space, const Array<const T, MemorySpace>& in,
                const Array<const T, MemorySpace>& shade, const Array<const T, MemorySpace>& light,
-               const Places& places, const Array<T, MemorySpace>& out, const Options& options) {
+               const Places& places, const Array<T, MemorySpace>& out, const Options& options,
+               const Array<T, MemorySpace>& valid) {
   constexpr Arguments arguments{"normalise_projections"};
   arguments.require(in && in.rank == 3, "raw", "[angles, slices, width]", [&] { return in.shape(); });
   const std::int64_t P = in.extents[0], S = in.extents[1], n = in.extents[2];
   arguments.require(P <= (1 << 30) && S <= (1 << 30) && n <= (1 << 30), "raw", "axes of at most 2^30",
                     [&] { return in.shape(); });
   arguments.shape("sinograms", out, {S, P, n});
+  if (valid)
+    arguments.shape("valid", valid, {S, P, n});
   if (shade)
     arguments.shape("dark", shade, {S, n});
   if (places) {
@@ -123,15 +131,15 @@ void normalise(const ExecutionSpace& space, const Array<const T, MemorySpace>& i
       options.air_begin >= 0 && options.air_end >= options.air_begin && options.air_end <= n,
       "options.air_begin, options.air_end", [&] { return "columns within 0 and " + number(n); },
       [&] { return number(options.air_begin) + " and " + number(options.air_end); });
-  arguments.disjoint({{"sinograms", out}},
+  arguments.disjoint({{"sinograms", out}, {"valid", valid}},
                      {{"raw", in}, {"dark", shade}, {"flat", light}, {"places", places}});
   if (out.size() == 0)
     return;
   Kokkos::Profiling::ScopedRegion region("Bracewell::normalise_projections");
   for_each_row(space, "Bracewell::normalise_projections::normalise", S * P,
                NormaliseProjections<T, Options>{in.data, shade.data, light.data, places.data, out.data,
-                                                int(P), int(S), int(n), places ? int(light.extents[0]) : 1,
-                                                options});
+                                                valid.data, int(P), int(S), int(n),
+                                                places ? int(light.extents[0]) : 1, options});
 }
 
 /// A polynomial without constant term.

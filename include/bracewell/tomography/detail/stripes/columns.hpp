@@ -134,6 +134,53 @@ struct MarkDeadColumns {
   }
 };
 
+/// Marks columns, too, of which more than half of the values are not valid. One call per slice and column.
+template <class T>
+struct MarkInvalidColumns {
+  const T* valid; ///< [slices, angles, width]
+  StripeColumns<T> columns;
+  bool adds; ///< to the marks that are there
+
+  KOKKOS_FUNCTION void operator()(std::int64_t item) const {
+    const int i = static_cast<int>(item % columns.width);
+    const std::int64_t slice = item / columns.width;
+    const T* const own = valid + slice * columns.angles * columns.width + i;
+    int invalid = 0;
+    for (int p = 0; p < columns.angles; ++p)
+      invalid += own[std::int64_t(p) * columns.width] > T(0) ? 0 : 1;
+    T& mark = columns.dead(slice)[i];
+    mark = 2 * invalid > columns.angles || (adds && mark != T(0)) ? T(1) : T(0);
+  }
+};
+
+/// Straight lines between the nearest valid values of a row, in place of those that are not; rows without any stay as they
+/// are.
+template <class T>
+struct BridgeInvalid {
+  T* values;
+  const T* valid;
+  int width;
+
+  template <class Member>
+  KOKKOS_FUNCTION void operator()(std::int64_t row, const Member& member) const {
+    T* const own = values + row * width;
+    const T* const marks = valid + row * width;
+    Kokkos::parallel_for(Kokkos::ThreadVectorRange(member, width), [&](int i) {
+      if (marks[i] > T(0))
+        return;
+      int left = i, right = i;
+      while (left >= 0 && !(marks[left] > T(0)))
+        --left;
+      while (right < width && !(marks[right] > T(0)))
+        ++right;
+      if (left >= 0 && right < width)
+        own[i] = own[left] + (own[right] - own[left]) * T(i - left) / T(right - left);
+      else if (left >= 0 || right < width)
+        own[i] = own[left >= 0 ? left : right];
+    });
+  }
+};
+
 /// Straight lines between the nearest good columns.
 template <class T>
 struct BridgeDeadColumns {
