@@ -32,10 +32,11 @@ struct Passes {
 /// The patterns of every step of a pass.
 struct Batches {
   std::optional<PatternBatches<Space>> lists; ///< of this process; absent: all patterns are one batch
-  std::vector<std::int64_t> sizes;            ///< in all processes
+  int first = 0;                              ///< of the lists
+  std::vector<std::int64_t> sizes = {};       ///< in all processes
 
   Array<const int, Memory> patterns(int batch) const {
-    return lists ? (*lists)[batch] : Array<const int, Memory>();
+    return lists ? (*lists)[first + batch] : Array<const int, Memory>();
   }
 };
 
@@ -43,31 +44,39 @@ struct Batches {
 template <class Solver>
 class PassLoop {
 public:
-  PassLoop(const Space& space, const Job& job, Solver& solver)
-      : space_(space), job_(job), solver_(solver), arrays_(space, job) {}
+  /// @param half  0 or 1: passes over one or the other half of the patterns, by chance
+  PassLoop(const Space& space, const Job& job, Solver& solver, std::optional<int> half = {})
+      : space_(space), job_(job), solver_(solver), half_(half),
+        batches_(half ? std::max(1, job.batches() / 2) : job.batches()), arrays_(space, job) {}
 
   /// Mean loss of every pass, and that at the end, where the solver has the best state that a pass began with.
-  std::vector<double> iterate(Checkpoint& checkpoint) const {
+  /// @param checkpoint  or null: neither read nor written
+  std::vector<double> iterate(Checkpoint* checkpoint) const {
     const Batches batches = make_batches();
     Passes passes{.losses = {},
-                  .order = std::vector<int>(static_cast<std::size_t>(job_.batches())),
+                  .order = std::vector<int>(static_cast<std::size_t>(batches_)),
                   .generator = std::mt19937_64(job_.options().seed)};
     std::iota(passes.order.begin(), passes.order.end(), 0);
     const DeviceView<double> last("Bracewell::examples::loss");
     const auto present = [&] {
-      solver_.evaluate(space_, last);
-      return download(space_, last)[0];
+      double sum = 0;
+      for (int batch = 0; batch < (half_ ? batches_ : 1); ++batch) {
+        solver_.evaluate(space_, last, half_ ? batches.patterns(batch) : Array<const int, Memory>());
+        sum += download(space_, last)[0];
+      }
+      return sum / (half_ ? batches_ : 1);
     };
     SolverViews before = own().like(), best = own().like();
-    if (checkpoint.resumed())
-      resume(*checkpoint.resumed(), passes, best);
+    if (checkpoint && checkpoint->resumed())
+      resume(*checkpoint->resumed(), passes, best);
     else if (job_.continued()) { // the start may stay the best state
       own().copy_to(space_, best);
       passes.least = present();
     }
     std::vector<double>& losses = passes.losses;
     {
-      Progress progress("reconstructing", "passes", job_.passes());
+      Progress progress(half_ ? "reconstructing a half of the scan" : "reconstructing", "passes",
+                        job_.passes());
       progress.add(static_cast<std::int64_t>(losses.size()));
       while (std::ssize(losses) < job_.passes() && !stands_still(losses)) {
         own().copy_to(space_, before);
@@ -76,7 +85,8 @@ public:
           passes.least = losses.back();
           std::swap(before, best);
         }
-        save_if_due(checkpoint, passes, best);
+        if (checkpoint)
+          save_if_due(*checkpoint, passes, best);
         progress.add(1, "loss " + four_digits(losses.back()));
       }
     }
@@ -84,7 +94,7 @@ public:
     for (const double loss : losses)
       if (!std::isfinite(loss))
         throw std::runtime_error("the loss is not a finite number: lower the learning rates");
-    if (losses.back() > losses.front())
+    if (!half_ && losses.back() > losses.front())
       job_.provenance().assume("the loss grew from " + four_digits(losses.front()) + " to " +
                                four_digits(losses.back()) + ": lower --object-rate and --probe-rate");
     if (passes.least < losses.back()) {
@@ -114,9 +124,11 @@ private:
 
   Batches make_batches() const {
     Batches batches;
-    if (job_.batches() > 1)
-      batches.lists.emplace(space_, job_.own_count(), job_.batches(), job_.options().seed);
-    for (int batch = 0; batch < job_.batches(); ++batch)
+    if (half_)
+      batches.first = *half_ * batches_;
+    if (half_ || batches_ > 1)
+      batches.lists.emplace(space_, job_.own_count(), (half_ ? 2 : 1) * batches_, job_.options().seed);
+    for (int batch = 0; batch < batches_; ++batch)
       batches.sizes.push_back(std::int64_t(
           sum_over_processes(double(batches.lists ? batches.patterns(batch).size() : job_.own_count()))));
     return batches;
@@ -136,7 +148,7 @@ private:
         solver_.prefetch(batches.patterns(order[b + 1]));
     }
     const auto steps = solver_.losses(space_);
-    passes.losses.push_back(std::accumulate(steps.end() - job_.batches(), steps.end(), 0.0) / job_.batches());
+    passes.losses.push_back(std::accumulate(steps.end() - batches_, steps.end(), 0.0) / batches_);
   }
 
   /// visit(name, values, of) for all that further passes depend on, but for counts and losses.
@@ -147,6 +159,12 @@ private:
     visit("/solver/probe", std::span(state.probe), Of::All);
     visit("/solver/aberrations", std::span(state.aberrations), Of::All);
     visit("/solver/displacements", std::span(state.displacements), Of::Patterns);
+    if (job_.has_more()) {
+      visit("/solver/coefficients", std::span(state.coefficients), Of::All);
+      visit("/solver/relaxation", std::span(state.relaxation), Of::All);
+      visit("/solver/factors", std::span(state.factors), Of::All);
+      visit("/solver/background_roots", std::span(state.background_roots), Of::All);
+    }
     visit("/solver/windows", std::span(state.windows), Of::Patterns);
     // In the order of Adam's arrays.
     const auto averages = [&](const std::string& name, auto& values) {
@@ -159,8 +177,12 @@ private:
         next("/amplitude", state.amplitude.size(), Of::Object);
         next("/phase", state.phase.size(), Of::Object);
       }
-      next("/probe", rest.size() - state.displacements.size(), Of::All);
-      next("/displacements", rest.size(), Of::Patterns);
+      const std::size_t more = 2 * state.coefficients.size() + 2 * state.relaxation.size() +
+                               state.factors.size() + state.background_roots.size();
+      next("/probe", rest.size() - state.displacements.size() - more, Of::All);
+      next("/displacements", state.displacements.size(), Of::Patterns);
+      if (more > 0)
+        next("/more", more, Of::All);
     };
     averages("/solver/means", state.adam.means);
     averages("/solver/squares", state.adam.squares);
@@ -168,12 +190,18 @@ private:
   }
   /// The same for one of the best state.
   template <class Visit>
-  static void for_each_view(const SolverViews& best, const Visit& visit) {
+  void for_each_view(const SolverViews& best, const Visit& visit) const {
     visit("/best/amplitude", best.amplitude, Of::Object);
     visit("/best/phase", best.phase, Of::Object);
     visit("/best/probe", best.probe, Of::All);
     visit("/best/aberrations", best.aberrations, Of::All);
     visit("/best/displacements", best.displacements, Of::Patterns);
+    if (job_.has_more()) {
+      visit("/best/coefficients", best.coefficients, Of::All);
+      visit("/best/relaxation", best.relaxation, Of::All);
+      visit("/best/factors", best.factors, Of::All);
+      visit("/best/background_roots", best.background_roots, Of::All);
+    }
   }
 
   /// Windows of the tile as windows of the whole object, or back.
@@ -250,6 +278,8 @@ private:
   const Space& space_;
   const Job& job_;
   Solver& solver_;
+  std::optional<int> half_;
+  int batches_; ///< of a pass
   TiledArrays arrays_;
 };
 
