@@ -186,6 +186,12 @@ void Job::choose_shape() {
 }
 
 void Job::choose_model() {
+  if (const auto& limits = options_.amplitude_limits;
+      !limits.empty() && !(limits[0] >= 0 && limits[0] < limits[1]))
+    throw InputError("--amplitude-limits " + four_digits(limits[0]) + " " + four_digits(limits[1]) +
+                     ": expected 0 <= LOW < HIGH");
+  if (options_.probe_support && options_.train == Train::Aberrations)
+    throw InputError("--probe-support does not go with --train aberrations");
   if (options_.correlate_halves && process_count() > 1)
     throw InputError("--frc runs in one process, found " + std::to_string(process_count()));
   if (options_.correlate_halves && measurement_.count() < 2)
@@ -346,7 +352,7 @@ PtychographySolverOptions Job::solver_options(double probe_value, double root_va
   if (options_.train == Train::Pixels)
     options.probe_rate = probe_rate() * (by_adam() ? probe_value : 1);
   options.relaxation_rate = 0.1 * probe_value;
-  options.background_rate = 0.02 * root_value;
+  options.background_rate = 0.005 * root_value;
   if (options_.refine_positions) {
     options.position_rate = options_.position_rate;
     options.position_limit = options_.position_limit;

@@ -137,6 +137,19 @@ void add_model_options(CLI::App& app, RunOptions& run) {
       ->default_str("1");
 }
 
+void add_constraints(CLI::App& app, RunOptions& run) {
+  const std::string group = "What is known of object and probe";
+  app.add_option("--amplitude-limits", run.amplitude_limits, "least and greatest amplitude of the object")
+      ->expected(2)
+      ->type_name("LOW HIGH")
+      ->group(group);
+  app.add_option("--probe-support", run.probe_support,
+                 "radius of a disc in the middle of the window beyond which the probe is zero")
+      ->check(CLI::PositiveNumber)
+      ->type_name("PIXELS")
+      ->group(group);
+}
+
 void add_thick_options(CLI::App& app, RunOptions& run) {
   const std::string group = "Beyond one probe on a thin object (in one process)";
   auto* const slices = app.add_option("--slices", run.slices, "of the object, along the beam")
@@ -307,6 +320,7 @@ int main(int argc, char** argv) {
   app.add_option("--seed", run.seed, "of random numbers")->type_name("NUMBER")->capture_default_str();
   add_model_options(app, run);
   add_lens_options(app, run);
+  add_constraints(app, run);
   add_thick_options(app, run);
   add_position_options(app, run);
   add_demo_options(app, demo, with_demo);

@@ -144,6 +144,15 @@ void judge(const Job& job, const Totals& totals, const std::vector<double>& loss
   constexpr std::size_t few = 10; // passes: nobody expects a result
   if (!has_residuals(job) || losses.size() <= few)
     return;
+  double squares = 0; // so bright is a pixel, weighted with its counts
+  for (const double value : totals.pattern)
+    squares += value * value;
+  const double bright = squares / totals.counts / double(job.measurement().count());
+  constexpr double little = 3;
+  if (bright < little)
+    job.provenance().assume(
+        job.measurement().path().string() + ": has " + four_digits(bright) +
+        " counts in a bright pixel: --loss poisson explains so few better than the amplitude loss");
   const Residuals all = residuals(job, totals, losses.back());
   const double gained = all.without - all.reached, to_gain = all.without - all.noise;
   if (to_gain < 0.02 * all.without || gained > 0.5 * to_gain)

@@ -62,14 +62,15 @@ void define_ptychography(nb::module_& module) {
                plan.set_patterns(arrays.queue(stream), first, in, worth);
              });
            })
-      .def("evaluate", [](Self& self, const std::vector<Object>& inputs, const std::vector<Object>& outputs,
-                          std::uintptr_t stream) {
+      .def("evaluate", [](Self& self, const std::vector<nb::object>& inputs,
+                          const std::vector<nb::object>& outputs, std::uintptr_t stream) {
         Arrays arrays("PtychographyLoss.evaluate", self);
+        const auto given = [](const nb::object& one) { return one.is_none() ? Object() : Object(one); };
         const auto read = [&](const char* name, std::size_t place, Values type) {
-          return arrays.read(name, inputs.at(place), type);
+          return arrays.read(name, given(inputs.at(place)), type);
         };
         const auto write = [&](const char* name, std::size_t place, Values type) {
-          return arrays.write(name, outputs.at(place), type);
+          return arrays.write(name, given(outputs.at(place)), type);
         };
         const PtychographyTensors tensors{
             read("object", 0, Values::Complex),

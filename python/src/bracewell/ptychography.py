@@ -204,7 +204,7 @@ class PtychographySolver:
         regularisation: in (0, 1], alpha of rPIE; 1 is ePIE.
         coefficient_rate, relaxation_rate, factor_rate, background_rate: of what else the loss has, by adam; background_rate of the
             background's roots. `relaxation` begins as noise of the probe's size, `coefficients` as 0, `factors` as 1, and
-            `background` as a hundredth of the mean count.
+            `background` as a thousandth of the mean count.
         schedule: whose rates take the place of object_rate, probe_rate, regularisation, relaxation_rate and background_rate; a rate
             of 0 stays. The probe gets the
             power of the mean pattern (far field: its mean, near field: its sum).
@@ -234,7 +234,7 @@ class PtychographySolver:
             if loss.slices > 1:
                 projections_first = 0
             relaxation_rate = 0.1 * (loss.power / size)**0.5 if relaxation_rate > 0 else 0
-            background_rate = 0.02 * loss.pixel_power**0.5 if background_rate > 0 else 0
+            background_rate = 0.005 * loss.pixel_power**0.5 if background_rate > 0 else 0
         self._schedule = schedule
         self._like, self._count = empty(probe, (1,), "real"), loss.count
         self._object_shape, self._probe_shape = loss.object_shape, loss.probe_shape
@@ -251,17 +251,21 @@ class PtychographySolver:
         if amplitude is None:
             amplitude = empty(probe, self._object_shape, "real")
             amplitude[...] = 1
-        self.amplitude, self.probe = amplitude, probe
+        self._assign(0, amplitude, self._object_shape, self._rows, stream)
+        if len(probe.shape) == 2:
+            probe = probe.reshape(1, *probe.shape)
+        self._assign(2, probe, stream=stream)
         if phase is not None:
-            self.phase = phase
+            self._assign(1, phase, self._object_shape, self._rows, stream)
         if self._modes:
             noise = numpy.random.default_rng(1).normal(size=(2, self._modes, *self._probe_shape[1:]))
             like = "complex128" if is_double(probe) else "complex64"
-            self.relaxation = probe.reshape(self._probe_shape)[:1] * as_like(0.5**0.5 * (noise[0] + 1j * noise[1]), probe, like)
+            noise = as_like(0.5**0.5 * (noise[0] + 1j * noise[1]), probe, like)
+            self._assign(5, probe[:1] * noise, stream=stream)
         if self._has_background:
             background = empty(probe, (self._detector, self._detector), "real")
-            background[...] = 0.01 * pixel
-            self.background = background
+            background[...] = 0.001 * pixel
+            self._assign(7, background**0.5, stream=stream)
 
     def step(self, subset: Optional[Array] = None, *, stream: Optional[int] = None) -> None:
         """One step against all patterns, or those of a subset: int32 ``[K]``, indices, each at most once."""
@@ -383,10 +387,10 @@ class PtychographySolver:
         self._plan.get(place, values, current_stream(self._like, None))
         return result(values, self._like)
 
-    def _assign(self, place, value, shape=None, to=None):
+    def _assign(self, place, value, shape=None, to=None, stream=None):
         if shape is not None and tuple(value.shape) == tuple(shape):
             value = value.reshape(to)
-        self._plan.set(place, value, current_stream(self._like, None))
+        self._plan.set(place, value, current_stream(self._like, stream))
 
 
 class Adam:
