@@ -30,6 +30,7 @@ Job::Job(const Space& space, const RunOptions& options, Provenance& provenance)
   choose_algorithm();
   choose_optics();
   choose_shape();
+  choose_model();
   choose_schedule();
   check_positions();
   for (const auto& [row, column] : measurement_.positions()) {
@@ -184,6 +185,52 @@ void Job::choose_shape() {
     side += 2 * margin();
 }
 
+void Job::choose_model() {
+  if (const auto& limits = options_.amplitude_limits;
+      !limits.empty() && !(limits[0] >= 0 && limits[0] < limits[1]))
+    throw InputError("--amplitude-limits " + four_digits(limits[0]) + " " + four_digits(limits[1]) +
+                     ": expected 0 <= LOW < HIGH");
+  if (options_.probe_support && options_.train == Train::Aberrations)
+    throw InputError("--probe-support does not go with --train aberrations");
+  if (options_.correlate_halves && process_count() > 1)
+    throw InputError("--frc runs in one process, found " + std::to_string(process_count()));
+  if (options_.correlate_halves && measurement_.count() < 2)
+    throw InputError("--frc needs 2 patterns or more, found " + std::to_string(measurement_.count()));
+  shape_.slices = options_.slices;
+  shape_.relaxation = options_.relaxation;
+  if (shape_.slices == 1 && !has_more()) {
+    if (!options_.slice_distance.empty())
+      throw InputError("--slice-distance goes with --slices of 2 or more");
+    return;
+  }
+  const std::string some = "--slices, --relaxation-modes, --find-factors and --find-background ";
+  if (process_count() > 1)
+    throw InputError(some + "run in one process, found " + std::to_string(process_count()));
+  if (options_.train == Train::Aberrations)
+    throw InputError(some + "do not go with --train aberrations");
+  if (options_.find_factors && loss_options().scale == PatternScale::PerPattern)
+    throw InputError("--find-factors does not go with patterns that are scaled one by one");
+  if (continued_ && continued_->slices != 1 && continued_->slices != shape_.slices)
+    throw InputError(options_.continued->string() + ": --continue: expected an object of 1 or " +
+                     std::to_string(shape_.slices) + " slices, found " + std::to_string(continued_->slices));
+  if (shape_.slices == 1)
+    return;
+  if (!by_adam())
+    throw InputError("--slices are found by --algorithm adam");
+  const std::size_t ways = std::size_t(shape_.slices) - 1, given = options_.slice_distance.size();
+  if (given != 1 && given != ways)
+    throw InputError("--slice-distance: expected 1 or " + std::to_string(ways) + " numbers for " +
+                     std::to_string(shape_.slices) + " slices, found " + std::to_string(given));
+  if (!(measurement_.wavelength() > 0 && measurement_.object_pixel() > 0))
+    throw InputError(measurement_.path().string() +
+                     ": wavelength and pixel of the object are needed for slices, and are not known; use "
+                     "--wavelength and --object-pixel");
+  const double window = shape_.probe * measurement_.object_pixel();
+  for (std::size_t way = 0; way < ways; ++way)
+    slice_fresnel_numbers_.push_back(
+        window * window / (measurement_.wavelength() * options_.slice_distance[given == 1 ? 0 : way]));
+}
+
 void Job::choose_schedule() {
   const bool projections = options_.algorithm == Algorithm::Automatic &&
                            options_.train != Train::Aberrations &&
@@ -192,6 +239,8 @@ void Job::choose_schedule() {
   if (projections)
     schedule_ = PtychographySchedule::of(measurement_.count(), options_.passes.value_or(0),
                                          options_.batches.value_or(0), options_.refine_positions);
+  if (shape_.slices > 1) // projections are of one slice
+    schedule_.projection_passes = 0;
   schedule_.passes = options_.passes.value_or(schedule_.passes);
   schedule_.batches = options_.batches.value_or(schedule_.batches);
   if (continued_) { // whole and long steps are for far starts
@@ -280,6 +329,9 @@ PtychographyOptions Job::loss_options() const {
   options.weights = measurement_.weights().empty() ? PixelWeights::None : PixelWeights::Mask;
   options.reduced_grid = options_.reduced_grid;
   options.fresnel_number = measurement_.fresnel_number();
+  options.slice_fresnel_numbers = slice_fresnel_numbers_;
+  options.pattern_factors = options_.find_factors;
+  options.detector_background = options_.find_background;
   options.refine_positions = options_.refine_positions;
   options.target_bytes = target_bytes_;
   options.patterns_at_once = measurement_.count() / batches();
@@ -288,7 +340,7 @@ PtychographyOptions Job::loss_options() const {
   return options;
 }
 
-PtychographySolverOptions Job::solver_options(double probe_value) const {
+PtychographySolverOptions Job::solver_options(double probe_value, double root_value) const {
   PtychographySolverOptions options{
       .object_rate = object_rate(), .probe_rate = 0, .regularisation = regularisation()};
   if (!by_adam())
@@ -299,6 +351,8 @@ PtychographySolverOptions Job::solver_options(double probe_value) const {
   options.history = std::int64_t(passes()) * batches();
   if (options_.train == Train::Pixels)
     options.probe_rate = probe_rate() * (by_adam() ? probe_value : 1);
+  options.relaxation_rate = 0.1 * probe_value;
+  options.background_rate = 0.005 * root_value;
   if (options_.refine_positions) {
     options.position_rate = options_.position_rate;
     options.position_limit = options_.position_limit;

@@ -50,6 +50,8 @@ public:
   bool by_adam() const {
     return options_.algorithm == Algorithm::Adam || options_.algorithm == Algorithm::Automatic;
   }
+  /// Whether patterns have more than object, probe and positions.
+  bool has_more() const { return shape_.relaxation > 0 || options_.find_factors || options_.find_background; }
   /// Passes, batches and rates: those of the options, and else the library's.
   const PtychographySchedule& schedule() const { return schedule_; }
   int passes() const { return schedule_.passes; }
@@ -64,7 +66,8 @@ public:
   Positions positions_view() const { return Positions(own_positions_.data(), own_positions_.size() / 2, 2); }
   PtychographyOptions loss_options() const;
   /// @param probe_value  about the absolute value of the probe's pixels
-  PtychographySolverOptions solver_options(double probe_value) const;
+  /// @param root_value   the same of the roots of patterns
+  PtychographySolverOptions solver_options(double probe_value, double root_value) const;
 
   /// Pixels of the object around the windows, into which they may move.
   int margin() const;
@@ -90,6 +93,8 @@ private:
   /// Takes the positions of --continue.
   void continue_positions();
   void choose_algorithm() const;
+  /// What goes beyond one probe on a thin object.
+  void choose_model();
   void choose_schedule();
   void choose_optics();
   void choose_shape();
@@ -114,6 +119,7 @@ private:
   PtychographyShape shape_{};            ///< the object is that of the tile
   std::array<std::int64_t, 2> object_{}; ///< the whole
   std::optional<ProbeOptics> optics_;
+  std::vector<double> slice_fresnel_numbers_; ///< from each slice to the next
   std::vector<std::array<double, 2>> positions_;
   std::vector<Tile> tiles_;             ///< of all processes
   std::vector<double> own_positions_;   ///< [N, 2], in the tile

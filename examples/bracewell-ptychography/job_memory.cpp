@@ -16,7 +16,7 @@ double Job::solver_bytes(const std::optional<std::size_t>& target_bytes) const {
   of_loss.target_bytes = target_bytes;
   const auto bytes = [&]<class Storage>(Storage) {
     return double(PtychographySolver<Space, float, Storage>::bytes_needed(space_, shape_, positions_view(),
-                                                                          of_loss, solver_options(1)));
+                                                                          of_loss, solver_options(1, 1)));
   };
   return options_.storage == StorageType::Half ? bytes(Bracewell::Half()) : bytes(float());
 }
@@ -24,8 +24,9 @@ double Job::solver_bytes(const std::optional<std::size_t>& target_bytes) const {
 void Job::choose_target_bytes() {
   if (!device_memory_)
     return;
-  const double values =
-      double(shape_.object[0]) * double(shape_.object[1]) + shape_.modes * std::pow(shape_.probe, 2);
+  const double values = shape_.slices * double(shape_.object[0]) * double(shape_.object[1]) +
+                        (shape_.modes + shape_.relaxation) * std::pow(shape_.probe, 2) +
+                        double(shape_.relaxation) * double(own_count());
   // Patterns that are read; the states before a pass and of the best.
   const auto left = [&] {
     return 1e6 * *device_memory_ - solver_bytes(0) - overlap_bytes() -
@@ -42,17 +43,19 @@ void Job::choose_target_bytes() {
 
 void Job::check_memory() {
   choose_target_bytes();
-  const double values =
-      double(shape_.object[0]) * double(shape_.object[1]) + shape_.modes * std::pow(shape_.probe, 2);
+  const double values = shape_.slices * double(shape_.object[0]) * double(shape_.object[1]) +
+                        (shape_.modes + shape_.relaxation) * std::pow(shape_.probe, 2) +
+                        double(shape_.relaxation) * double(own_count());
   const double solver = solver_bytes(std::nullopt); // patterns are in one memory or the other
   // Patterns on their way; the states before a pass and of the best; a checkpoint, which has moments, too, or at the end
-  // pictures.
+  // pictures. Halves have a first state, two results and their spectra.
   const double pictured =
       is_first_process() ? double(object_[0]) * double(object_[1]) / std::pow(pixel_of_pictures(), 2) : 0;
   require_memory("reconstructing " + std::to_string(own_count()) + " patterns and an object of " +
                      std::to_string(shape_.object[0]) + " x " + std::to_string(shape_.object[1]) + " pixels",
                  resident_bytes() + solver + overlap_bytes() + bytes_for_groups(measurement_, own_count()) +
-                     2 * 8 * values + std::max(24 * values, 40 * pictured) + library_bytes,
+                     2 * 8 * values + std::max(24 * values, 40 * pictured) +
+                     (options_.correlate_halves ? 72 * values : 0) + library_bytes,
                  memory_limit(options_.memory_limit));
 }
 

@@ -40,7 +40,8 @@ void main_job(const CLI::App& app, const std::optional<fs::path>& folder, const 
     require_one_process();
     for (const std::string option :
          {"--data", "--out", "--reference", "--probe-size", "--convergence-angle", "--defocus", "--cs",
-          "--astigmatism", "--astigmatism-angle", "--smoothness", "--resume", "--continue", "--try-axes"})
+          "--astigmatism", "--astigmatism-angle", "--smoothness", "--resume", "--continue", "--try-axes",
+          "--slices", "--relaxation-modes", "--find-factors", "--find-background"})
       if (app.count(option) > 0)
         throw InputError("--demo makes its own data: " + option + " does not go with it");
     prepare_demo(app, *folder, demo, run);
@@ -56,7 +57,14 @@ void add_measurement_options(CLI::App& app, MeasurementOptions& measurement) {
     return app.add_option(name, value, description)->type_name(type)->group(group);
   };
   add("--data-path", measurement.data, "dataset of the patterns", "NAME");
-  add("--positions-path", measurement.positions, "dataset of the positions", "NAME");
+  add("--positions-path", measurement.positions, "dataset of the positions, or two: of rows and of columns",
+      "NAME")
+      ->expected(1, 2);
+  add("--scan-step", measurement.scan_step,
+      "of a raster scan without positions, stored as [rows, columns, ...]: down and across, or one for both",
+      "METRES")
+      ->expected(1, 2)
+      ->check(CLI::PositiveNumber);
   add("--mask-path", measurement.mask, "dataset of the mask, 0 for good pixels", "NAME");
   app.add_flag("--invert-mask", measurement.invert_mask, "pixels of the mask are good that are not 0")
       ->group(group);
@@ -86,6 +94,10 @@ void add_measurement_options(CLI::App& app, MeasurementOptions& measurement) {
   app.add_flag_callback(
          "--positions-in-metres", [&measurement] { measurement.positions_in_metres = true; },
          "as CXI has them; those of /scan are in object pixels by default")
+      ->group(group);
+  app.add_flag_callback(
+         "--positions-in-pixels", [&measurement] { measurement.positions_in_metres = false; },
+         "of the object, whatever the file's place for them means")
       ->group(group);
   add("--every", measurement.every, "take each n-th pattern only", "NUMBER")
       ->check(CLI::Range(1, 1 << 30))
@@ -123,6 +135,44 @@ void add_model_options(CLI::App& app, RunOptions& run) {
       ->check(CLI::Range(1, 64))
       ->type_name("NUMBER")
       ->default_str("1");
+}
+
+void add_constraints(CLI::App& app, RunOptions& run) {
+  const std::string group = "What is known of object and probe";
+  app.add_option("--amplitude-limits", run.amplitude_limits, "least and greatest amplitude of the object")
+      ->expected(2)
+      ->type_name("LOW HIGH")
+      ->group(group);
+  app.add_option("--probe-support", run.probe_support,
+                 "radius of a disc in the middle of the window beyond which the probe is zero")
+      ->check(CLI::PositiveNumber)
+      ->type_name("PIXELS")
+      ->group(group);
+}
+
+void add_thick_options(CLI::App& app, RunOptions& run) {
+  const std::string group = "Beyond one probe on a thin object (in one process)";
+  auto* const slices = app.add_option("--slices", run.slices, "of the object, along the beam")
+                           ->check(CLI::Range(1, 64))
+                           ->type_name("NUMBER")
+                           ->capture_default_str()
+                           ->group(group);
+  app.add_option("--slice-distance", run.slice_distance,
+                 "from each slice to the next: one for all, or each of them")
+      ->check(CLI::PositiveNumber)
+      ->type_name("METRES")
+      ->needs(slices)
+      ->group(group);
+  app.add_option("--relaxation-modes", run.relaxation,
+                 "so many modes by which the probe of a pattern differs from that of all")
+      ->check(CLI::Range(0, 64))
+      ->type_name("NUMBER")
+      ->capture_default_str()
+      ->group(group);
+  app.add_flag("--find-factors", run.find_factors, "a factor of the intensity of each pattern")->group(group);
+  app.add_flag("--find-background", run.find_background,
+               "counts of each detector pixel that all patterns have beside the model's")
+      ->group(group);
 }
 
 void add_position_options(CLI::App& app, RunOptions& run) {
@@ -191,7 +241,8 @@ int main(int argc, char** argv) {
       "Adam on exact gradients, ePIE, rPIE or LSQ-ML. Writes OUT (HDF5: /object/amplitude, /object/phase, "
       "/probe, /positions, /loss, "
       "/settings) and "
-      "pictures of it (_phase.png, _amplitude.png, _probe.png, _loss.png).",
+      "pictures of it (_phase.png, _amplitude.png, _probe.png, _loss.png, _patterns.png: measured and "
+      "modelled ones).",
       "bracewell-ptychography"};
   RunOptions run;
   std::optional<fs::path> folder;
@@ -212,6 +263,10 @@ int main(int argc, char** argv) {
       "--try-axes", run.try_axes,
       "first reconstruct 64 patterns from the middle with each of the eight --axes and both signs of "
       "the probe's curvature, and take those that explain them best");
+  app.add_flag(
+      "--frc", run.correlate_halves,
+      "reconstruct both halves of the patterns, too, and write their Fourier ring correlation (_frc.txt, "
+      "_frc.png): takes as long again");
   auto* const with_demo =
       app.add_option("--demo", folder, "simulate a scan in FOLDER and reconstruct it there")
           ->type_name("FOLDER");
@@ -265,6 +320,8 @@ int main(int argc, char** argv) {
   app.add_option("--seed", run.seed, "of random numbers")->type_name("NUMBER")->capture_default_str();
   add_model_options(app, run);
   add_lens_options(app, run);
+  add_constraints(app, run);
+  add_thick_options(app, run);
   add_position_options(app, run);
   add_demo_options(app, demo, with_demo);
   add_measurement_options(app, run.measurement);

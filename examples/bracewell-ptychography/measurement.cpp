@@ -33,6 +33,22 @@ std::vector<std::string> and_plain(std::vector<std::string> places, const std::s
   return places;
 }
 
+/// And /dp, and scans [rows, columns, rows, columns] two groups deep, as py4DSTEM has them.
+std::vector<std::string> and_datacubes(const Hdf5Reader& file, std::vector<std::string> places) {
+  places.push_back("/dp");
+  places.push_back("/chunks/0/data");
+  places.push_back("/4DSTEM_experiment/data/datacubes/datacube_0/data");
+  if (std::ranges::any_of(places, [&](const auto& place) { return file.has_dataset(place); }))
+    return places;
+  for (const auto& top : file.list("/"))
+    for (const auto& group : file.has("/" + top) && !file.has_dataset("/" + top) ? file.list("/" + top)
+                                                                                 : std::vector<std::string>())
+      if (const std::string place = "/" + top + "/" + group + "/data";
+          file.has_dataset(place) && file.shape(place).size() == 4)
+        places.push_back(place);
+  return places;
+}
+
 /// Which coordinates (x, y) of a position rows and columns of the object are, and with which sign.
 struct Axes {
   std::array<std::size_t, 2> coordinate{};
@@ -90,14 +106,14 @@ std::vector<std::int64_t> far_field_window(std::int64_t n, std::int64_t frame, s
 
 Measurement::Measurement(const std::filesystem::path& path, const MeasurementOptions& options,
                          Provenance& provenance)
-    : file_(path), data_(find(options.data,
-                              and_plain(in_entries({"data_1/data", "instrument_1/detector_1/data"}), "/data"),
-                              "diffraction patterns")),
-      shape_(file_.shape(data_)) {
-  if (shape_.size() != 3 || hdf5_elements(shape_) == 0 || shape_[1] < 4 || shape_[2] < 4 ||
-      std::max(shape_[1], shape_[2]) > 16384)
-    file_.fail(data_,
-               "expected patterns [N, rows, columns] of 4 to 16384 pixels, found shape " + hdf5_text(shape_));
+    : file_(path),
+      data_(find(options.data,
+                 and_datacubes(
+                     file_, and_plain(in_entries({"data_1/data", "instrument_1/detector_1/data"}), "/data")),
+                 "diffraction patterns")) {
+  read_shape();
+  if (is_ptyd() && file_.has("/chunks/1"))
+    throw InputError(path.string() + ": expected patterns in one chunk of the file, found /chunks/1, too");
   blocks_.emplace(file_, data_);
   for (std::int64_t number = 0; number < shape_[0]; number += static_cast<std::int64_t>(options.every))
     numbers_.push_back(number);
@@ -117,8 +133,9 @@ Measurement::Measurement(const std::filesystem::path& path, const MeasurementOpt
 /// Leaves out patterns that the file has room for and no values: the scan stopped early.
 void Measurement::leave_out_unwritten(Provenance& provenance) {
   const std::vector<std::int64_t> unwritten = file_.never_written(data_);
+  const std::int64_t each = grid_[0] > 0 ? grid_[1] : 1; // patterns of a row of the scan
   const auto before = static_cast<std::int64_t>(numbers_.size());
-  std::erase_if(numbers_, [&](std::int64_t number) { return std::ranges::binary_search(unwritten, number); });
+  std::erase_if(numbers_, [&](std::int64_t number) { return std::ranges::binary_search(unwritten, number / each); });
   provenance.unusable(
       {.file = path().string() + ": " + data_,
        .count = before - static_cast<std::int64_t>(numbers_.size()),
@@ -127,6 +144,45 @@ void Measurement::leave_out_unwritten(Provenance& provenance) {
        .why = "were never written",
        .done = "they are left out",
        .remedy = "did the scan stop early? copy those that are there to a file of their own"});
+}
+
+void Measurement::read_shape() {
+  const Hdf5Shape stored = file_.shape(data_);
+  shape_ = stored;
+  if (stored.size() == 4) {
+    grid_ = {stored[0], stored[1]};
+    shape_ = {stored[0] * stored[1], stored[2], stored[3]};
+  }
+  if (shape_.size() != 3 || hdf5_elements(shape_) == 0 || shape_[1] < 4 || shape_[2] < 4 ||
+      std::max(shape_[1], shape_[2]) > 16384)
+    file_.fail(data_,
+               "expected patterns [N, rows, columns] or [rows, columns of the scan, rows, columns] of 4 to "
+               "16384 pixels, found shape " +
+                   hdf5_text(stored));
+}
+
+std::array<double, 2> Measurement::read_axes() const {
+  std::array<double, 2> result{};
+  const std::string group = data_.substr(0, data_.rfind('/'));
+  const int first = file_.has_dataset(group + "/dim0") ? 0 : 1; // as its versions before 0.13
+  for (const auto& [axis, place] : {std::pair<std::size_t, std::string>{0, first == 0 ? "/dim2" : "/dim3"},
+                                    {1, first == 0 ? "/dim0" : "/dim1"}}) {
+    const std::string name = group + place;
+    if (grid_[0] == 0 || !file_.has_dataset(name) || hdf5_elements(file_.shape(name)) < 2)
+      continue;
+    const auto values = file_.read<double>(name);
+    const double step = std::abs(values[1] - values[0]);
+    const std::string unit = file_.text_attribute(name, "units");
+    if (!(step > 0 && std::isfinite(step)))
+      file_.fail(name, "expected finite values that are not the same");
+    if (axis == 1 && unit_of(unit) != 1)
+      result[1] = step * unit_of(unit);
+    else if (axis == 0 && unit == "A^-1")
+      result[0] = 1e-10 / (step * detector());
+    else if (axis == 0 && unit == "mrad" && wavelength_ > 0)
+      result[0] = wavelength_ / (1e-3 * step * detector());
+  }
+  return result;
 }
 
 std::string Measurement::find(const std::string& asked, const std::vector<std::string>& places,
@@ -242,9 +298,18 @@ void Measurement::read_geometry(const MeasurementOptions& options, Provenance& p
                           " keV is taken as that of " + (electrons ? "electrons" : "photons") +
                           "; --wavelength says otherwise");
     }
-  distance_ = scalar(options.distance, and_plain(in_detector("distance"), "/distance")).value_or(0);
-  const auto x = scalar(options.detector_pixel, in_detector("x_pixel_size"));
-  const auto y = scalar(options.detector_pixel, in_detector("y_pixel_size"));
+  if (const auto kev = wavelength_ == 0 && is_ptyd() ? scalar({}, {"/meta/energy"}) : std::nullopt)
+    wavelength_ = planck_times_light / (*kev * 1.602176634e-16);
+  const std::string of_ptyd = is_ptyd() ? "/meta/distance" : "/distance";
+  distance_ = scalar(options.distance, and_plain(in_detector("distance"), of_ptyd)).value_or(0);
+  auto x = scalar(options.detector_pixel, in_detector("x_pixel_size"));
+  auto y = scalar(options.detector_pixel, in_detector("y_pixel_size"));
+  if (!x && !y && is_ptyd() && file_.has_dataset("/meta/psize")) {
+    const auto sizes = file_.read<double>("/meta/psize");
+    if (sizes.empty() || sizes.size() > 2 || !(sizes.front() > 0 && sizes.back() > 0))
+      file_.fail("/meta/psize", "expected one or two sizes > 0");
+    y = sizes.front(), x = sizes.back();
+  }
   if (x && y && std::abs(*x - *y) > 1e-3 * *x)
     throw InputError(path().string() + ": expected square detector pixels, found " +
                      std::to_string(*x * 1e6) + " x " + std::to_string(*y * 1e6) + " micrometres");
@@ -263,6 +328,8 @@ void Measurement::read_geometry(const MeasurementOptions& options, Provenance& p
   } else if (known) {
     object_pixel_ = wavelength_ * distance_ / (detector() * detector_pixel_);
   }
+  if (object_pixel_ == 0)
+    object_pixel_ = read_axes()[0];
   object_pixel_ = options.object_pixel.value_or(object_pixel_);
 }
 
@@ -273,6 +340,9 @@ std::vector<std::uint32_t> Measurement::stored_mask(const MeasurementOptions& op
     for (const auto& place : and_plain(in_entries({"instrument_1/detector_1/mask", "data_1/mask"}), "/mask"))
       if (name.empty() && file_.has_dataset(place))
         name = place;
+  const bool weights = name.empty() && is_ptyd() && file_.has_dataset("/chunks/0/weights");
+  if (weights)
+    name = "/chunks/0/weights";
   if (name.empty()) {
     if (options.invert_mask)
       throw InputError(path().string() + ": --invert-mask: has no mask");
@@ -284,21 +354,33 @@ std::vector<std::uint32_t> Measurement::stored_mask(const MeasurementOptions& op
   if (shape != Hdf5Shape{1, shape_[1], shape_[2]} && shape != shape_)
     file_.fail(name, "expected a mask " + hdf5_text({shape_[1], shape_[2]}) +
                          " as the patterns, found shape " + hdf5_text(file_.shape(name)));
+  // Weights are those of good pixels where they are not 0, and need not be whole numbers.
+  const auto faults = [&](const Hdf5Slab& slab, std::vector<std::uint32_t>& one) {
+    if (weights) {
+      std::vector<double> values(one.size());
+      file_.read(name, slab, std::span(values));
+      std::ranges::transform(values, one.begin(), [](double value) { return value > 0 ? 0u : 1u; });
+    } else {
+      file_.read(name, slab, std::span(one));
+    }
+    if (options.invert_mask)
+      for (auto& pixel : one)
+        pixel = pixel == 0;
+  };
   if (shape[0] == 1) {
-    auto mask = file_.read<std::uint32_t>(name);
-    for (auto& pixel : mask)
-      pixel = options.invert_mask ? pixel == 0 : pixel;
+    std::vector<std::uint32_t> mask(static_cast<std::size_t>(shape_[1] * shape_[2]));
+    const Hdf5Shape whole = file_.shape(name);
+    faults({Hdf5Shape(whole.size(), 0), whole}, mask);
     return mask;
   }
   const auto pixels = static_cast<std::size_t>(shape_[1] * shape_[2]);
   std::vector<std::uint32_t> all(pixels, 0), one(pixels);
   double bad = 0;
   for (const std::int64_t number : numbers_) {
-    file_.read(name, {{number, 0, 0}, {1, shape_[1], shape_[2]}}, std::span(one));
+    faults({{number, 0, 0}, {1, shape_[1], shape_[2]}}, one);
     for (std::size_t pixel = 0; pixel < pixels; ++pixel) {
-      const std::uint32_t value = options.invert_mask ? one[pixel] == 0 : one[pixel];
-      bad += value != 0;
-      all[pixel] |= value;
+      bad += one[pixel] != 0;
+      all[pixel] |= one[pixel];
     }
   }
   const auto in_any = double(pixels - std::size_t(std::ranges::count(all, 0u)));
@@ -458,22 +540,93 @@ void Measurement::keep_middle(std::int64_t most) {
   numbers_.resize(order.size());
 }
 
-void Measurement::read_positions(const MeasurementOptions& options, Provenance& provenance) {
+Measurement::Places Measurement::raster(const MeasurementOptions& options, Provenance& provenance) const {
+  Places places{.name = data_, .values = {}, .row_first = true, .pixels = false};
+  std::array<double, 2> step{};
+  const double stated = read_axes()[1];
+  if (!options.scan_step.empty())
+    step = {options.scan_step.front(), options.scan_step.back()};
+  else
+    step = {stated, stated};
+  for (std::int64_t i = 0; i < shape_[0]; ++i)
+    places.values.push_back({double(i / grid_[1]) * step[0], double(i % grid_[1]) * step[1]});
+  provenance.took(path(), "a raster scan of " + std::to_string(grid_[0]) + " x " + std::to_string(grid_[1]) +
+                              " positions, " + shortest(step[0]) + " and " + shortest(step[1]) + " m apart");
+  return places;
+}
+
+Measurement::Places Measurement::read_places(const MeasurementOptions& options) const {
   const std::string plain = "/scan";
-  const std::string name =
-      find(options.positions,
-           and_plain(in_entries({"data_1/translation", "sample_1/geometry_1/translation",
-                                 "sample_1/transformations/vector", "instrument_1/detector_1/translation"}),
-                     plain),
-           "scan positions");
-  const Hdf5Shape shape = file_.shape(name);
-  const bool pixels = !options.positions_in_metres.value_or(name != plain), row_first = name == plain;
-  if (shape.size() != 2 || shape[0] != shape_[0] || (shape[1] != 2 && shape[1] != 3))
-    file_.fail(name, "expected positions [" + std::to_string(shape_[0]) +
-                         ", 2 or 3] as there are patterns, found shape " + hdf5_text(shape));
-  if (row_first && shape[1] == 3)
-    file_.fail(name, "expected row and column of every pattern, [" + std::to_string(shape_[0]) +
-                         ", 2], found three columns: x, y and z? write y and x to two columns");
+  const auto count = static_cast<std::size_t>(shape_[0]);
+  std::vector<std::string> names = options.positions;
+  if (names.empty() && file_.has_dataset("/probe_position_y_m") && file_.has_dataset("/probe_position_x_m"))
+    names = {"/probe_position_y_m", "/probe_position_x_m"};
+  const bool of_ptyd = names.empty() && is_ptyd();
+  if (of_ptyd)
+    names = {"/chunks/0/positions"};
+  if (names.empty())
+    names = {
+        find("",
+             and_plain(in_entries({"data_1/translation", "sample_1/geometry_1/translation",
+                                   "sample_1/transformations/vector", "instrument_1/detector_1/translation"}),
+                       plain),
+             "scan positions")};
+  for (const auto& name : names)
+    find(name, {}, "scan positions");
+  Places places{.name = names[0],
+                .values = std::vector<std::array<double, 2>>(count),
+                .row_first = names.size() == 2 || names[0] == plain || of_ptyd,
+                .pixels = names[0] == plain};
+  for (std::size_t axis = 0; axis < names.size() && names.size() == 2; ++axis) {
+    const auto values = file_.read<double>(names[axis]);
+    const bool of_grid = grid_[0] > 0 && values.size() == std::size_t(grid_[axis]); // of rows, or columns
+    if (!of_grid && values.size() != count)
+      file_.fail(
+          names[axis],
+          "expected " + std::to_string(count) + " positions as there are patterns" +
+              (grid_[0] > 0 ? " or " + std::to_string(grid_[axis]) + " as on the axis of the scan" : "") +
+              ", found shape " + hdf5_text(file_.shape(names[axis])));
+    for (std::size_t i = 0; i < count; ++i)
+      places.values[i][axis] = values[!of_grid    ? i
+                                      : axis == 0 ? i / std::size_t(grid_[1])
+                                                  : i % std::size_t(grid_[1])];
+  }
+  if (names.size() == 1) {
+    const Hdf5Shape shape = file_.shape(names[0]);
+    const auto axes = shape.empty() ? 0 : hdf5_elements(shape) / shape_[0];
+    const bool whole = (axes == 2 || axes == 3) && hdf5_elements(shape) == axes * shape_[0],
+               behind = whole && shape.back() == axes,                // [N, 2] or [rows, columns, 2]
+        before = whole && shape.size() == 2 && shape.front() == axes; // [2, N]
+    if (!behind && !before)
+      file_.fail(names[0], "expected positions [" + std::to_string(shape_[0]) +
+                               ", 2 or 3] as there are patterns, or [2 or 3, " + std::to_string(shape_[0]) +
+                               "], found shape " + hdf5_text(shape));
+    if (names[0] == plain && axes == 3)
+      file_.fail(names[0], "expected row and column of every pattern, [" + std::to_string(shape_[0]) +
+                               ", 2], found three columns: x, y and z? write y and x to two columns");
+    const auto values = file_.read<double>(names[0]);
+    for (std::size_t i = 0; i < count; ++i)
+      for (const std::size_t axis : {0, 1})
+        places.values[i][axis] = values[behind ? i * std::size_t(axes) + axis : axis * count + i];
+  }
+  const std::string unit = file_.text_attribute(names[0], "units");
+  if (unit == "px" || unit == "pixel" || unit == "pixels")
+    places.pixels = true;
+  places.pixels = !options.positions_in_metres.value_or(!places.pixels);
+  if (!places.pixels)
+    for (auto& place : places.values)
+      for (double& value : place)
+        value *= unit_of(unit);
+  return places;
+}
+
+void Measurement::read_positions(const MeasurementOptions& options, Provenance& provenance) {
+  if (!options.scan_step.empty() && (grid_[0] == 0 || !options.positions.empty()))
+    throw InputError("--scan-step is of patterns [rows, columns of the scan, ...] without --positions-path");
+  const bool on_grid =
+      grid_[0] > 0 && options.positions.empty() && (!options.scan_step.empty() || read_axes()[1] > 0);
+  const Places places = on_grid ? raster(options, provenance) : read_places(options);
+  const auto& [name, values, row_first, pixels] = places;
   if (!pixels && !(object_pixel_ > 0))
     throw InputError(path().string() +
                      ": its positions are in metres, and the object's pixel is not known: wavelength, "
@@ -501,9 +654,8 @@ void Measurement::read_positions(const MeasurementOptions& options, Provenance& 
       }
   const double scale = pixels ? 1 : 1 / object_pixel_;
   const double turn = options.rotation * std::numbers::pi / 180, c = std::cos(turn), s = std::sin(turn);
-  const std::vector<double> values = file_.read<double>(name);
   for (const std::int64_t number : numbers_) {
-    const double* const value = values.data() + number * shape[1];
+    const auto& value = values[static_cast<std::size_t>(number)];
     double row = sign[0] * scale * value[coordinate[0]], column = sign[1] * scale * value[coordinate[1]];
     if (!basis.empty()) {
       row = -scale * (basis[0] * value[0] + basis[2] * value[1]);
@@ -650,10 +802,17 @@ void Measurement::read(std::span<const std::int64_t> patterns, std::span<std::by
   for (std::size_t i = 0, run = 1; i < patterns.size(); i += run, run = 1) {
     const auto [of, number] = stored(patterns[i]);
     while (i + run < patterns.size() &&
-           stored(patterns[i + run]) == std::pair(of, number + std::int64_t(run)))
+           stored(patterns[i + run]) == std::pair(of, number + std::int64_t(run)) &&
+           (of->grid_[1] < 2 || (number + std::int64_t(run)) % of->grid_[1] != 0)) // in a row of the scan
       ++run;
-    of->blocks_->read({{number, 0, 0}, {std::int64_t(run), shape_[1], shape_[2]}},
-                      frames.subspan(i * bytes, run * bytes));
+    Hdf5Slab slab{{number, 0, 0}, {std::int64_t(run), shape_[1], shape_[2]}};
+    if (of->grid_[0] > 0 && of->grid_[1] == 1) {
+      slab = {{number, 0, 0, 0}, {std::int64_t(run), 1, shape_[1], shape_[2]}};
+    } else if (of->grid_[0] > 0) {
+      slab = {{number / of->grid_[1], number % of->grid_[1], 0, 0},
+              {1, std::int64_t(run), shape_[1], shape_[2]}};
+    }
+    of->blocks_->read(slab, frames.subspan(i * bytes, run * bytes));
   }
 }
 

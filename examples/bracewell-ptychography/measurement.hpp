@@ -19,20 +19,23 @@ namespace Bracewell::Examples {
 
 /// What is to be read in another way than the file says. Lengths in metres.
 struct MeasurementOptions {
-  std::string data, positions, mask, probe; ///< datasets; empty: the first of the known places that is there
+  std::string data, mask, probe;      ///< datasets; empty: the first of the known places that is there
+  std::vector<std::string> positions; ///< the same of positions: one dataset, or those of rows and columns
+  std::vector<double> scan_step; ///< of a raster scan without positions, down and across, or one for both
   std::optional<double> wavelength, distance, detector_pixel;
   std::optional<double> object_pixel;   ///< instead of wavelength distance / (n detector_pixel)
   std::optional<double> focus_distance; ///< near field: from the focus to the sample
   std::vector<double> centre;           ///< row, column of the zero frequency; empty: as the file says
   std::string axes = "yx"; ///< which coordinates rows and columns of the object are: "yx", "xy", "-yx" ...
   double rotation = 0;     ///< degrees by which the scan is turned, from the row axis to the column axis
-  std::optional<int> detector;             ///< n: a window around the centre, instead of the whole frame
-  std::optional<bool> positions_in_metres; ///< absent: those of /scan are pixels, all others metres
-  std::size_t every = 1;                   ///< take each n-th position only
-  bool invert_mask = false;                ///< pixels of a mask are good that are not 0
-  bool ignore_probe = false;               ///< of the file
-  bool conjugate_probe = false;            ///< take the file's probe with the other sign of its curvature
-  std::optional<std::int64_t> most;        ///< only so many patterns, those next to the middle of the scan
+  std::optional<int> detector; ///< n: a window around the centre, instead of the whole frame
+  std::optional<bool>
+      positions_in_metres;      ///< absent: those of /scan are pixels, all others metres or as `units` says
+  std::size_t every = 1;        ///< take each n-th position only
+  bool invert_mask = false;     ///< pixels of a mask are good that are not 0
+  bool ignore_probe = false;    ///< of the file
+  bool conjugate_probe = false; ///< take the file's probe with the other sign of its curvature
+  std::optional<std::int64_t> most; ///< only so many patterns, those next to the middle of the scan
 };
 
 /// A ptychographic measurement in an HDF5 file:
@@ -45,6 +48,13 @@ struct MeasurementOptions {
 ///   `convergence_semi_angle` (radians) and `defocus` (metres).
 /// - plain: `/data` [N, n, n], zero frequency at [0, 0], `/scan` [N, 2] (row, column) in object pixels,
 ///   `/probe`, `/mask`, `/wavelength`, `/energy`, `/distance`, `/convergence_angle`, `/defocus`.
+/// - `/dp` [N, n, n], zero frequency in the middle, `/probe_position_y_m` and `/probe_position_x_m` [N], metres.
+/// - py4DSTEM: `/ROOT/NAME/data` [rows, columns of the scan, rows, columns], zero frequency in the middle, `dim0` and `dim2` with
+///   their `units` beside it, of which follow the step of the scan and the pixel of the object.
+/// - PtyPy's .ptyd of one chunk: `/chunks/0/data`, zero frequency in the middle, `weights` (good pixels are not 0) and `positions` (row,
+///   column) in metres beside it, `/meta/energy` (keV), `/meta/distance`, `/meta/psize`.
+/// Patterns [rows, columns of the scan, rows, columns] may stand wherever [N, rows, columns] do, and positions [2 or 3, N] where
+/// [N, 2 or 3] do, with `units`.
 /// Patterns are left in the file and read in groups.
 class Measurement {
 public:
@@ -118,12 +128,25 @@ private:
   std::optional<double> any_sign(const std::vector<std::string>& places) const;
   void read_geometry(const MeasurementOptions& options, Provenance& provenance);
   void leave_out_unwritten(Provenance& provenance);
+  bool is_ptyd() const { return data_ == "/chunks/0/data"; }
+  /// The shape of the patterns, and of a grid that they were taken on.
+  void read_shape();
+  /// Pixel of the object and step of a scan that has its axes beside it, as py4DSTEM does: metres, 0: not known.
+  std::array<double, 2> read_axes() const;
   void read_window(const MeasurementOptions& options);
   void read_mask(const MeasurementOptions& options, Provenance& provenance);
   void read_corrections(Provenance& provenance);
   /// The file's mask [rows, columns]; of one per pattern their union.
   std::vector<std::uint32_t> stored_mask(const MeasurementOptions& options, Provenance& provenance) const;
   void read_positions(const MeasurementOptions& options, Provenance& provenance);
+  /// (x, y) or (row, column) of every pattern of the file, and whether they are pixels.
+  struct Places {
+    std::string name;
+    std::vector<std::array<double, 2>> values;
+    bool row_first = false, pixels = false;
+  };
+  Places read_places(const MeasurementOptions& options) const;
+  Places raster(const MeasurementOptions& options, Provenance& provenance) const;
   /// Leaves out a few patterns that overlap with no other one.
   void leave_out_lone_positions(Provenance& provenance);
   /// Keeps so many patterns, those next to the middle of the scan.
@@ -135,7 +158,9 @@ private:
   Hdf5Reader file_;
   std::optional<Hdf5Blocks> blocks_; ///< the frames
   std::string data_;
-  Hdf5Shape shape_;
+  Hdf5Shape shape_; ///< [patterns, rows, columns]
+  std::array<std::int64_t, 2>
+      grid_{}; ///< rows and columns of a scan that is stored as [rows, columns, ...]; 0: it is not
   std::vector<std::int64_t> rows_, columns_; ///< frame's index of every row and column of a pattern, -1: none
   std::vector<std::int64_t> numbers_;        ///< of the patterns that are taken
   std::vector<float> weights_, dark_, gain_;

@@ -21,6 +21,29 @@
 
 namespace Bracewell::Examples {
 
+/// Amplitudes within limits. Phases stay.
+struct LimitAmplitudes {
+  float* amplitude;
+  float least, greatest;
+
+  KOKKOS_FUNCTION void operator()(std::int64_t i) const {
+    amplitude[i] = Kokkos::min(greatest, Kokkos::max(least, amplitude[i]));
+  }
+};
+
+/// Probe modes [modes, m, m] that are zero beyond a disc in the middle.
+struct LimitProbe {
+  Kokkos::complex<float>* probe;
+  std::int64_t m;
+  float radius;
+
+  KOKKOS_FUNCTION void operator()(std::int64_t i) const {
+    const auto row = static_cast<float>(i / m % m - m / 2), column = static_cast<float>(i % m - m / 2);
+    if (row * row + column * column > radius * radius)
+      probe[i] = 0;
+  }
+};
+
 /// The passes so far, besides what the solver knows.
 struct Passes {
   std::vector<double> losses; ///< mean of each
@@ -32,10 +55,11 @@ struct Passes {
 /// The patterns of every step of a pass.
 struct Batches {
   std::optional<PatternBatches<Space>> lists; ///< of this process; absent: all patterns are one batch
-  std::vector<std::int64_t> sizes;            ///< in all processes
+  int first = 0;                              ///< of the lists
+  std::vector<std::int64_t> sizes = {};       ///< in all processes
 
   Array<const int, Memory> patterns(int batch) const {
-    return lists ? (*lists)[batch] : Array<const int, Memory>();
+    return lists ? (*lists)[first + batch] : Array<const int, Memory>();
   }
 };
 
@@ -43,31 +67,39 @@ struct Batches {
 template <class Solver>
 class PassLoop {
 public:
-  PassLoop(const Space& space, const Job& job, Solver& solver)
-      : space_(space), job_(job), solver_(solver), arrays_(space, job) {}
+  /// @param half  0 or 1: passes over one or the other half of the patterns, by chance
+  PassLoop(const Space& space, const Job& job, Solver& solver, std::optional<int> half = {})
+      : space_(space), job_(job), solver_(solver), half_(half),
+        batches_(half ? std::max(1, job.batches() / 2) : job.batches()), arrays_(space, job) {}
 
   /// Mean loss of every pass, and that at the end, where the solver has the best state that a pass began with.
-  std::vector<double> iterate(Checkpoint& checkpoint) const {
+  /// @param checkpoint  or null: neither read nor written
+  std::vector<double> iterate(Checkpoint* checkpoint) const {
     const Batches batches = make_batches();
     Passes passes{.losses = {},
-                  .order = std::vector<int>(static_cast<std::size_t>(job_.batches())),
+                  .order = std::vector<int>(static_cast<std::size_t>(batches_)),
                   .generator = std::mt19937_64(job_.options().seed)};
     std::iota(passes.order.begin(), passes.order.end(), 0);
     const DeviceView<double> last("Bracewell::examples::loss");
     const auto present = [&] {
-      solver_.evaluate(space_, last);
-      return download(space_, last)[0];
+      double sum = 0;
+      for (int batch = 0; batch < (half_ ? batches_ : 1); ++batch) {
+        solver_.evaluate(space_, last, half_ ? batches.patterns(batch) : Array<const int, Memory>());
+        sum += download(space_, last)[0];
+      }
+      return sum / (half_ ? batches_ : 1);
     };
     SolverViews before = own().like(), best = own().like();
-    if (checkpoint.resumed())
-      resume(*checkpoint.resumed(), passes, best);
+    if (checkpoint && checkpoint->resumed())
+      resume(*checkpoint->resumed(), passes, best);
     else if (job_.continued()) { // the start may stay the best state
       own().copy_to(space_, best);
       passes.least = present();
     }
     std::vector<double>& losses = passes.losses;
     {
-      Progress progress("reconstructing", "passes", job_.passes());
+      Progress progress(half_ ? "reconstructing a half of the scan" : "reconstructing", "passes",
+                        job_.passes());
       progress.add(static_cast<std::int64_t>(losses.size()));
       while (std::ssize(losses) < job_.passes() && !stands_still(losses)) {
         own().copy_to(space_, before);
@@ -82,7 +114,8 @@ public:
           passes.least = losses.back();
           std::swap(before, best);
         }
-        save_if_due(checkpoint, passes, best);
+        if (checkpoint)
+          save_if_due(*checkpoint, passes, best);
         progress.add(1, "loss " + four_digits(losses.back()));
       }
     }
@@ -90,7 +123,7 @@ public:
     for (const double loss : losses)
       if (!std::isfinite(loss))
         throw std::runtime_error("the loss is not a finite number: lower the learning rates");
-    if (losses.back() > losses.front())
+    if (!half_ && losses.back() > losses.front())
       job_.provenance().assume("the loss grew from " + four_digits(losses.front()) + " to " +
                                four_digits(losses.back()) + ": lower --object-rate and --probe-rate");
     if (passes.least < losses.back()) {
@@ -120,9 +153,11 @@ private:
 
   Batches make_batches() const {
     Batches batches;
-    if (job_.batches() > 1)
-      batches.lists.emplace(space_, job_.own_count(), job_.batches(), job_.options().seed);
-    for (int batch = 0; batch < job_.batches(); ++batch)
+    if (half_)
+      batches.first = *half_ * batches_;
+    if (half_ || batches_ > 1)
+      batches.lists.emplace(space_, job_.own_count(), (half_ ? 2 : 1) * batches_, job_.options().seed);
+    for (int batch = 0; batch < batches_; ++batch)
       batches.sizes.push_back(std::int64_t(
           sum_over_processes(double(batches.lists ? batches.patterns(batch).size() : job_.own_count()))));
     return batches;
@@ -138,11 +173,33 @@ private:
     std::shuffle(order.begin(), order.end(), passes.generator);
     for (std::size_t b = 0; b < order.size(); ++b) {
       solver_.step(space_, batches.patterns(order[b]), batches.sizes[std::size_t(order[b])]);
+      constrain();
       if (b + 1 < order.size())
         solver_.prefetch(batches.patterns(order[b + 1]));
     }
     const auto steps = solver_.losses(space_);
-    passes.losses.push_back(std::accumulate(steps.end() - job_.batches(), steps.end(), 0.0) / job_.batches());
+    passes.losses.push_back(std::accumulate(steps.end() - batches_, steps.end(), 0.0) / batches_);
+  }
+
+  /// What options know of object and probe.
+  void constrain() const {
+    using Range = Kokkos::RangePolicy<Space, Kokkos::IndexType<std::int64_t>>;
+    const RunOptions& options = job_.options();
+    if (!options.amplitude_limits.empty())
+      Kokkos::parallel_for(
+          "Bracewell::examples::limit_amplitudes", Range(space_, 0, std::int64_t(solver_.amplitude().size())),
+          LimitAmplitudes{solver_.amplitude().data(), static_cast<float>(options.amplitude_limits[0]),
+                          static_cast<float>(options.amplitude_limits[1])});
+    if (!options.probe_support)
+      return;
+    const auto limit = [&](const auto& waves) {
+      Kokkos::parallel_for("Bracewell::examples::limit_probe", Range(space_, 0, std::int64_t(waves.size())),
+                           LimitProbe{waves.data(), std::int64_t(job_.shape().probe),
+                                      static_cast<float>(*options.probe_support)});
+    };
+    limit(solver_.probe());
+    if (solver_.relaxation().size() > 0)
+      limit(solver_.relaxation());
   }
 
   /// visit(name, values, of) for all that further passes depend on, but for counts and losses.
@@ -153,6 +210,12 @@ private:
     visit("/solver/probe", std::span(state.probe), Of::All);
     visit("/solver/aberrations", std::span(state.aberrations), Of::All);
     visit("/solver/displacements", std::span(state.displacements), Of::Patterns);
+    if (job_.has_more()) {
+      visit("/solver/coefficients", std::span(state.coefficients), Of::All);
+      visit("/solver/relaxation", std::span(state.relaxation), Of::All);
+      visit("/solver/factors", std::span(state.factors), Of::All);
+      visit("/solver/background_roots", std::span(state.background_roots), Of::All);
+    }
     visit("/solver/windows", std::span(state.windows), Of::Patterns);
     // In the order of Adam's arrays.
     const auto averages = [&](const std::string& name, auto& values) {
@@ -165,8 +228,12 @@ private:
         next("/amplitude", state.amplitude.size(), Of::Object);
         next("/phase", state.phase.size(), Of::Object);
       }
-      next("/probe", rest.size() - state.displacements.size(), Of::All);
-      next("/displacements", rest.size(), Of::Patterns);
+      const std::size_t more = 2 * state.coefficients.size() + 2 * state.relaxation.size() +
+                               state.factors.size() + state.background_roots.size();
+      next("/probe", rest.size() - state.displacements.size() - more, Of::All);
+      next("/displacements", state.displacements.size(), Of::Patterns);
+      if (more > 0)
+        next("/more", more, Of::All);
     };
     averages("/solver/means", state.adam.means);
     averages("/solver/squares", state.adam.squares);
@@ -174,12 +241,18 @@ private:
   }
   /// The same for one of the best state.
   template <class Visit>
-  static void for_each_view(const SolverViews& best, const Visit& visit) {
+  void for_each_view(const SolverViews& best, const Visit& visit) const {
     visit("/best/amplitude", best.amplitude, Of::Object);
     visit("/best/phase", best.phase, Of::Object);
     visit("/best/probe", best.probe, Of::All);
     visit("/best/aberrations", best.aberrations, Of::All);
     visit("/best/displacements", best.displacements, Of::Patterns);
+    if (job_.has_more()) {
+      visit("/best/coefficients", best.coefficients, Of::All);
+      visit("/best/relaxation", best.relaxation, Of::All);
+      visit("/best/factors", best.factors, Of::All);
+      visit("/best/background_roots", best.background_roots, Of::All);
+    }
   }
 
   /// Windows of the tile as windows of the whole object, or back.
@@ -259,6 +332,8 @@ private:
   const Space& space_;
   const Job& job_;
   Solver& solver_;
+  std::optional<int> half_;
+  int batches_; ///< of a pass
   TiledArrays arrays_;
 };
 

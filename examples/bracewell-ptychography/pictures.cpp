@@ -118,14 +118,15 @@ Picture probe_picture(const Reconstruction& result) {
 
 } // namespace
 
-std::array<std::filesystem::path, 4> picture_paths(const std::filesystem::path& out,
+std::array<std::filesystem::path, 5> picture_paths(const std::filesystem::path& out,
                                                    const std::string& ending) {
   return {beside(out, "_phase" + ending), beside(out, "_amplitude" + ending), beside(out, "_probe" + ending),
-          beside(out, "_loss" + ending)};
+          beside(out, "_loss" + ending), beside(out, "_patterns" + ending)};
 }
 
-void write_pictures(const std::array<std::filesystem::path, 4>& paths, const Reconstruction& result) {
-  const auto& [phase, amplitude, probe, loss] = paths;
+void write_pictures(const std::array<std::filesystem::path, 5>& paths, const Reconstruction& found) {
+  const Reconstruction result = found.projection();
+  const auto& [phase, amplitude, probe, loss, patterns] = paths;
   const Lit lit(result);
   write_picture(amplitude, lit.picture(result, result.amplitude, "amplitude"));
   write_picture(phase, lit.picture(result, flattened_phase(result, lit.pixels), "phase (radians)"));

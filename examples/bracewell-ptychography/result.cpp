@@ -6,11 +6,15 @@
 #include "bracewell-ptychography/tiled_arrays.hpp"
 #include "common/processes.hpp"
 
+#include <Eigen/Eigenvalues>
+#include <Eigen/QR>
+
 #include <algorithm>
 #include <array>
 #include <cmath>
 #include <complex>
 #include <functional>
+#include <numeric>
 
 namespace Bracewell::Examples {
 namespace {
@@ -64,6 +68,39 @@ std::vector<double> make_orthogonal(std::vector<std::complex<float>>& probe, int
   return powers;
 }
 
+/// Makes the coefficients' means zero, by the probe, and the modes of relaxation orthogonal and as strong as the probe's first
+/// one, the one of largest coefficients first, with the same probes of patterns.
+void make_orthogonal_relaxation(Reconstruction& result) {
+  using Matrix = Eigen::MatrixXcd;
+  const auto pixels = std::ptrdiff_t(result.probe_size) * result.probe_size,
+             modes = std::ssize(result.relaxation) / pixels, count = std::ssize(result.coefficients) / modes;
+  Matrix v(modes, pixels), a(count, modes);
+  for (std::ptrdiff_t i = 0; i < modes * pixels; ++i)
+    v(i / pixels, i % pixels) = std::complex<double>(result.relaxation[std::size_t(i)]);
+  for (std::ptrdiff_t i = 0; i < count * modes; ++i)
+    a(i / modes, i % modes) = std::complex<double>(result.coefficients[std::size_t(i)]);
+  const Eigen::RowVectorXcd mean = a.colwise().mean();
+  a.rowwise() -= mean;
+  double power = 0;
+  for (std::ptrdiff_t i = 0; i < pixels; ++i) {
+    auto& value = result.probe[std::size_t(i)];
+    value += std::complex<float>((mean * v.col(i))(0));
+    power += std::norm(std::complex<double>(value));
+  }
+  // a v = u R x with v = L x, x having orthonormal rows, and a L = u R.
+  const Eigen::HouseholderQR<Matrix> of_modes(v.adjoint());
+  const Matrix x = Matrix(of_modes.householderQ() * Matrix::Identity(pixels, modes)).adjoint();
+  const Matrix b = a * (v * x.adjoint());
+  const Eigen::SelfAdjointEigenSolver<Matrix> by_power(b.adjoint() * b); // in rising order
+  const Matrix turn = by_power.eigenvectors().rowwise().reverse();
+  const double size = std::sqrt(power);
+  const Matrix own = size * (turn.adjoint() * x), coefficients = (b * turn) / size;
+  for (std::ptrdiff_t i = 0; i < modes * pixels; ++i)
+    result.relaxation[std::size_t(i)] = std::complex<float>(own(i / pixels, i % pixels));
+  for (std::ptrdiff_t i = 0; i < count * modes; ++i)
+    result.coefficients[std::size_t(i)] = std::complex<float>(coefficients(i / modes, i % modes));
+}
+
 /// Mean of (sqrt n - sqrt mean)^2 over Poisson's n.
 double noise_of_root(double mean) {
   if (mean > 30)
@@ -107,6 +144,15 @@ void judge(const Job& job, const Totals& totals, const std::vector<double>& loss
   constexpr std::size_t few = 10; // passes: nobody expects a result
   if (!has_residuals(job) || losses.size() <= few)
     return;
+  double squares = 0; // so bright is a pixel, weighted with its counts
+  for (const double value : totals.pattern)
+    squares += value * value;
+  const double bright = squares / totals.counts / double(job.measurement().count());
+  constexpr double little = 3;
+  if (bright < little)
+    job.provenance().assume(
+        job.measurement().path().string() + ": has " + four_digits(bright) +
+        " counts in a bright pixel: --loss poisson explains so few better than the amplitude loss");
   const Residuals all = residuals(job, totals, losses.back());
   const double gained = all.without - all.reached, to_gain = all.without - all.noise;
   if (to_gain < 0.02 * all.without || gained > 0.5 * to_gain)
@@ -136,7 +182,16 @@ Reconstruction collect(const Space& space, const Job& job, const SolverViews& fo
   result.every = job.pixel_of_pictures();
   const auto whole = [&](std::int64_t pixels) { return (pixels + result.every - 1) / result.every; };
   result.rows = whole(job.object()[0]), result.columns = whole(job.object()[1]);
+  result.slices = shape.slices;
   const auto take = [&](std::vector<float>& values, const auto& view) {
+    if (shape.slices > 1) { // in one process
+      const std::vector<float> all = download(space, view);
+      for (std::int64_t row = 0; row < shape.slices * job.object()[0]; ++row)
+        for (std::int64_t column = 0; column < job.object()[1]; column += result.every)
+          if (row % job.object()[0] % result.every == 0)
+            values.push_back(all[static_cast<std::size_t>(row * job.object()[1] + column)]);
+      return;
+    }
     if (is_first_process())
       values.resize(static_cast<std::size_t>(result.rows * result.columns));
     arrays.gather(download(space, view), [&](const Hdf5Slab& box, std::span<const float> of_box) {
@@ -152,8 +207,24 @@ Reconstruction collect(const Space& space, const Job& job, const SolverViews& fo
   take(result.phase, found.phase);
   result.modes = shape.modes, result.probe_size = shape.probe;
   result.probe = download(space, found.probe);
-  if (shape.modes > 1)
+  result.relaxation = download(space, found.relaxation);
+  result.coefficients = download(space, found.coefficients);
+  result.factors = download(space, found.factors);
+  if (!result.factors.empty() && options.train == Train::Pixels) { // the probe has their mean
+    const float mean =
+        std::accumulate(result.factors.begin(), result.factors.end(), 0.0f) / float(result.factors.size());
+    for (float& factor : result.factors)
+      factor /= mean;
+    for (auto* const values : {&result.probe, &result.relaxation})
+      for (auto& value : *values)
+        value *= std::sqrt(mean);
+  }
+  if (shape.modes > 1 && shape.relaxation == 0)
     result.powers = make_orthogonal(result.probe, shape.modes);
+  if (shape.relaxation > 0)
+    make_orthogonal_relaxation(result);
+  for (const float root : download(space, found.background_roots))
+    result.background.push_back(root * root);
   result.positions = job.positions();
   const std::vector<float> own_moves = download(space, found.displacements),
                            moves = arrays.of_all_patterns(std::span(own_moves));
@@ -190,6 +261,8 @@ Reconstruction collect(const Space& space, const Job& job, const SolverViews& fo
                      {"detector", double(shape.detector)},
                      {"probe_size", double(shape.probe)},
                      {"modes", double(shape.modes)},
+                     {"slices", double(shape.slices)},
+                     {"relaxation_modes", double(shape.relaxation)},
                      {"passes", double(job.passes())},
                      {"batches", double(job.batches())},
                      {"decay", double(job.decays())},
@@ -270,9 +343,31 @@ std::string summary(const Job& job, const Reconstruction& result, const Totals& 
     text += (mode == 0 ? ", modes " : " + ") + four_digits(result.powers[mode]);
   if (result.aberrations)
     text += ", defocus " + four_digits((*result.aberrations)[Defocus]) + " nm";
+  const std::size_t modes = std::size_t(shape.relaxation);
+  for (std::size_t mode = 0; mode < modes; ++mode) {
+    double power = 0;
+    for (std::size_t i = mode; i < result.coefficients.size(); i += modes)
+      power += std::norm(result.coefficients[i]) / double(result.positions.size());
+    text += (mode == 0 ? ", relaxation of the probe's power " : " + ") + four_digits(power);
+  }
+  if (!result.factors.empty()) {
+    const auto [least, greatest] = std::ranges::minmax(result.factors);
+    text += ", factors " + four_digits(least) + " to " + four_digits(greatest);
+  }
+  if (!result.background.empty())
+    text += ", background " +
+            four_digits(std::accumulate(result.background.begin(), result.background.end(), 0.0) /
+                        double(result.background.size())) +
+            " counts a pixel";
   if (job.reference()) {
+    const bool free_probe = options.train == Train::Pixels;
+    const Reconstruction& reference = *job.reference();
     text += ", error against the reference " +
-            four_digits(align(result, *job.reference(), options.train == Train::Pixels).error);
+            four_digits(align(result.projection(), reference.projection(), free_probe).error);
+    for (int slice = 0; result.slices > 1 && result.slices == reference.slices && slice < result.slices;
+         ++slice)
+      text += (slice == 0 ? ", slices " : " + ") +
+              four_digits(align(result.slice(slice), reference.slice(slice), free_probe).error);
     if (result.positions.size() == job.reference()->positions.size())
       if (const double error = position_error(result, *job.reference()); error > 0)
         text += ", positions off by " + four_digits(error) + " pixels (median)";

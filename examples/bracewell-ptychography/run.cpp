@@ -3,6 +3,7 @@
 
 #include "bracewell-ptychography/job.hpp"
 #include "bracewell-ptychography/pictures.hpp"
+#include "bracewell-ptychography/ring_correlation.hpp"
 #include "common/input_error.hpp"
 #include "common/output_family.hpp"
 #include "common/processes.hpp"
@@ -44,7 +45,8 @@ RunOptions with_best_axes(const Space& space, const RunOptions& given, Provenanc
       if (conjugate && (given.measurement.focus_distance || (lens && options.aberrations[Defocus] == 0)))
         continue;
       options.reference.reset();
-      options.refine_positions = options.try_axes = false;
+      options.refine_positions = options.try_axes = options.find_factors = options.find_background = false;
+      options.slices = 1, options.relaxation = 0;
       options.passes = 24;
       options.batches.reset();
       options.margin.reset();
@@ -87,6 +89,8 @@ std::string reconstruct(const Space& space, const RunOptions& given, Provenance&
                         Timings& timings) {
   std::vector<std::filesystem::path> paths{given.out};
   std::ranges::copy(picture_paths(given.out, given.picture_ending), std::back_inserter(paths));
+  if (given.correlate_halves)
+    std::ranges::copy(ring_correlation_paths(given.out, given.picture_ending), std::back_inserter(paths));
   OutputFamily outputs(paths, Checkpoint::path_of(given.out));
   const RunOptions options = given.try_axes ? with_best_axes(space, given, provenance, timings) : given;
   const Job job(space, options, provenance);

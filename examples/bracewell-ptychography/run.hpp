@@ -33,6 +33,13 @@ struct RunOptions {
   std::optional<int> probe_size;      ///< m; absent: that of the probe given, or the detector
   std::optional<int> modes;           ///< absent: 1
   bool subpixel = false, reduced_grid = false;
+  int slices = 1;                       ///< of the object, along the beam
+  std::vector<double> slice_distance;   ///< metres: of all, or from each slice to the next
+  int relaxation = 0;                   ///< modes by which the probe of a pattern may differ from that of all
+  std::vector<double> amplitude_limits; ///< of the object, two numbers; empty: none
+  std::optional<double> probe_support;  ///< radius, pixels; absent: all pixels
+  bool correlate_halves = false;        ///< of the scan, each reconstructed by itself
+  bool find_factors = false, find_background = false; ///< of patterns; per detector pixel
   StorageType storage = StorageType::Float;
   /// Given, the probe starts as that of a lens: radians, and nm, mm, nm, rad, 1 (ProbeParameter).
   std::optional<double> convergence_angle;

@@ -9,8 +9,8 @@ double trial_loss(const Space& space, const Job& job, Timings& timings) {
   const Probe probe = first_probe(space, job, totals);
   PtychographySolver<Space, float> solver(
       space, job.shape(), std::move(loss),
-      job.solver_options(std::sqrt(energy(probe) / double(probe.size()))));
-  set_start(space, job, SolverViews::of(solver), probe);
+      job.solver_options(std::sqrt(energy(probe) / double(probe.size())), totals.root(job)));
+  set_start(space, job, SolverViews::of(solver), probe, totals);
   const PatternBatches<Space> batches(space, job.own_count(), job.batches());
   for (int pass = 0; pass < job.passes(); ++pass) {
     solver.set_rate_factor(job.schedule().rate_factor(pass));

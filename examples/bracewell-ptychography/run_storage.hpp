@@ -3,9 +3,12 @@
 #pragma once
 
 #include "bracewell-ptychography/host_copies.hpp"
+#include "bracewell-ptychography/modelled_patterns.hpp"
 #include "bracewell-ptychography/passes.hpp"
 #include "bracewell-ptychography/pattern_groups.hpp"
+#include "bracewell-ptychography/pictures.hpp"
 #include "bracewell-ptychography/result.hpp"
+#include "bracewell-ptychography/ring_correlation.hpp"
 #include "bracewell-ptychography/start.hpp"
 
 #include <bracewell/distributed/overlaps.hpp>
@@ -55,7 +58,26 @@ std::vector<float> losses_of_patterns(const Space& space, const Job& job, const 
                                                                      found.amplitude.extent(1));
   complex_object(space, found.amplitude, found.phase, object);
   const auto losses = allocate<DeviceView<double*>>("losses of patterns", job.own_count());
-  typename Solver::Loss::Inputs inputs{.object = object, .probe = found.probe};
+  const PtychographyShape& shape = job.shape();
+  typename Solver::Loss::Inputs inputs{.object = {}, .probe = found.probe};
+  if (shape.slices == 1)
+    inputs.object = object;
+  else
+    inputs.object =
+        Part<const Kokkos::complex<float>***>(object.data(), shape.slices, shape.object[0], shape.object[1]);
+  if (found.coefficients.size() > 0)
+    inputs.coefficients = found.coefficients, inputs.relaxation = found.relaxation;
+  if (found.factors.size() > 0)
+    inputs.factors = found.factors;
+  DeviceView<float**> background;
+  if (found.background_roots.size() > 0) {
+    std::vector<float> counts = download(space, found.background_roots);
+    for (float& value : counts)
+      value *= value;
+    background = allocate<DeviceView<float**>>("background", shape.detector, shape.detector);
+    upload(space, background, counts);
+    inputs.detector_background = background;
+  }
   DeviceView<double**> positions;
   if (found.displacements.size() > 0) {
     const std::vector<float> moves = download(space, found.displacements);
@@ -72,6 +94,50 @@ std::vector<float> losses_of_patterns(const Space& space, const Job& job, const 
   for (const double value : values)
     result.push_back(static_cast<float>(value * double(job.own_count())));
   return result;
+}
+
+/// Draws measured and modelled patterns: those that are explained best, as the median one, and worst.
+inline void draw_patterns(const Space& space, const Job& job, const SolverViews& found,
+                          const std::vector<float>& losses) {
+  std::vector<std::int64_t> order(losses.size());
+  std::iota(order.begin(), order.end(), 0);
+  std::ranges::stable_sort(order, {}, [&](std::int64_t i) { return losses[std::size_t(i)]; });
+  std::vector<std::int64_t> which{order.front()};
+  for (const std::int64_t next : {order[order.size() / 2], order.back()})
+    if (next != which.back())
+      which.push_back(next);
+  write_compared_patterns(picture_paths(job.options().out, job.options().picture_ending).back(),
+                          compare_with_model(space, job, found, which));
+}
+
+/// Reconstructs both halves of the scan from the first state, writes their Fourier ring correlation, and returns what to say of it.
+template <class Solver>
+std::string correlate_halves(const Space& space, const Job& job, Solver& solver,
+                             const typename Solver::State& first_state) {
+  std::vector<Reconstruction> halves;
+  for (const int half : {0, 1}) {
+    solver.restore(space, first_state);
+    solver.set_rate_factor(1);
+    PassLoop(space, job, solver, half).iterate(nullptr);
+    const SolverViews found = SolverViews::of(solver);
+    const PtychographyShape& shape = job.shape();
+    Reconstruction& result = halves.emplace_back();
+    result.rows = shape.object[0], result.columns = shape.object[1], result.slices = shape.slices;
+    result.amplitude = download(space, found.amplitude), result.phase = download(space, found.phase);
+    result.modes = shape.modes, result.probe_size = shape.probe;
+    result.probe = download(space, found.probe);
+    result.positions = job.positions();
+  }
+  const RingCorrelation correlation =
+      ring_correlation(space, halves[0], halves[1], job.options().train == Train::Pixels);
+  const double pixel = job.measurement().object_pixel();
+  write_ring_correlation(ring_correlation_paths(job.options().out, job.options().picture_ending), correlation,
+                         pixel);
+  const bool whole = correlation.resolution <= 2;
+  return std::string(", halves agree to ") + (whole ? "the pixel's limit of " : "") +
+         (pixel > 0 ? four_digits(1e9 * pixel * correlation.resolution) + " nm"
+                    : four_digits(correlation.resolution) + " pixels") +
+         " (half bit)";
 }
 
 template <class Storage>
@@ -100,8 +166,8 @@ std::string run_with(const Space& space, const Job& job, Checkpoint& checkpoint,
   const Probe probe = first_probe(space, job, totals);
   PtychographySolver<Space, float, Storage> solver(
       space, job.shape(), std::move(loss),
-      job.solver_options(std::sqrt(energy(probe) / double(probe.size()))));
-  set_start(space, job, SolverViews::of(solver), probe);
+      job.solver_options(std::sqrt(energy(probe) / double(probe.size())), totals.root(job)));
+  set_start(space, job, SolverViews::of(solver), probe, totals);
   const Overlaps<Space, Kokkos::complex<float>> overlaps(space, processes(), job.rectangles());
   if (process_count() > 1)
     solver.set_reduction(space, {.patterns = measurement.count(),
@@ -114,8 +180,11 @@ std::string run_with(const Space& space, const Job& job, Checkpoint& checkpoint,
                                                           probe_gradient);
                                      },
                                  .origin = job.tile().object.begin});
+  std::optional<typename PtychographySolver<Space, float, Storage>::State> first_state;
+  if (job.options().correlate_halves)
+    first_state = solver.state(space);
   timings.phase("iterate");
-  std::vector<double> losses = PassLoop(space, job, solver).iterate(checkpoint);
+  std::vector<double> losses = PassLoop(space, job, solver).iterate(&checkpoint);
   judge(job, totals, losses);
   timings.phase("write");
   const std::chrono::duration<double> elapsed = Clock::now() - start;
@@ -124,9 +193,17 @@ std::string run_with(const Space& space, const Job& job, Checkpoint& checkpoint,
   const std::vector<float> of_patterns = losses_of_patterns(space, job, solver);
   const Reconstruction result = collect(space, job, found, std::move(losses), of_patterns);
   write_result(space, job, found, result);
+  if (is_first_process())
+    draw_patterns(space, job, found, of_patterns);
+  std::string halves;
+  if (first_state) {
+    timings.phase("halves");
+    halves = correlate_halves(space, job, solver, *first_state);
+  }
   if (!is_first_process())
     return "";
-  return summary(job, result, totals, solver.memory_bytes() + overlaps.memory_bytes(), elapsed.count());
+  return summary(job, result, totals, solver.memory_bytes() + overlaps.memory_bytes(), elapsed.count()) +
+         halves;
 }
 
 } // namespace Bracewell::Examples

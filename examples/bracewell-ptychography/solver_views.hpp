@@ -10,12 +10,18 @@ struct SolverViews {
   DeviceView<float**> amplitude, phase;
   DeviceView<Kokkos::complex<float>***> probe;
   DeviceView<float*> aberrations;
-  DeviceView<float**> displacements; ///< [N, 2], or none
+  DeviceView<float**> displacements;                 ///< [N, 2], or none
+  DeviceView<Kokkos::complex<float>**> coefficients; ///< [N, C], or none
+  DeviceView<Kokkos::complex<float>***> relaxation;  ///< [C, m, m], or none
+  DeviceView<float*> factors;                        ///< [N], or none
+  DeviceView<float**> background_roots;              ///< [n, n], or none
 
   /// A solver's own.
   template <class Solver>
   static SolverViews of(const Solver& solver) {
-    return {solver.amplitude(), solver.phase(), solver.probe(), solver.aberrations(), solver.displacements()};
+    return {solver.amplitude(),   solver.phase(),         solver.probe(),
+            solver.aberrations(), solver.displacements(), solver.coefficients(),
+            solver.relaxation(),  solver.factors(),       solver.background_roots()};
   }
 
   /// Memory for a copy.
@@ -24,7 +30,13 @@ struct SolverViews {
             allocate<DeviceView<float**>>("phase", amplitude.extent(0), amplitude.extent(1)),
             allocate<decltype(probe)>("probe", probe.extent(0), probe.extent(1), probe.extent(2)),
             allocate<DeviceView<float*>>("aberrations", aberrations.extent(0)),
-            allocate<DeviceView<float**>>("displacements", displacements.extent(0), 2)};
+            allocate<DeviceView<float**>>("displacements", displacements.extent(0), 2),
+            allocate<decltype(coefficients)>("coefficients", coefficients.extent(0), coefficients.extent(1)),
+            allocate<decltype(relaxation)>("relaxation", relaxation.extent(0), relaxation.extent(1),
+                                           relaxation.extent(2)),
+            allocate<DeviceView<float*>>("factors", factors.extent(0)),
+            allocate<DeviceView<float**>>("background roots", background_roots.extent(0),
+                                          background_roots.extent(1))};
   }
 
   void copy_to(const Space& space, const SolverViews& other) const {
@@ -32,8 +44,15 @@ struct SolverViews {
     Kokkos::deep_copy(space, other.phase, phase);
     Kokkos::deep_copy(space, other.probe, probe);
     Kokkos::deep_copy(space, other.aberrations, aberrations);
-    if (displacements.size() > 0)
-      Kokkos::deep_copy(space, other.displacements, displacements);
+    const auto where_any = [&](const auto& to, const auto& from) {
+      if (from.size() > 0)
+        Kokkos::deep_copy(space, to, from);
+    };
+    where_any(other.displacements, displacements);
+    where_any(other.coefficients, coefficients);
+    where_any(other.relaxation, relaxation);
+    where_any(other.factors, factors);
+    where_any(other.background_roots, background_roots);
   }
 };
 

@@ -129,7 +129,38 @@ Probe first_probe(const Space& space, const Job& job, const Totals& totals) {
   return probe;
 }
 
-void set_start(const Space& space, const Job& job, const SolverViews& own, const Probe& probe) {
+namespace {
+
+/// Noise of the size of the probe where that is, by which patterns begin to tell their probes apart; or what was found before.
+void set_relaxation(const Space& space, const Job& job, const SolverViews& own, const Probe& probe) {
+  const auto modes = static_cast<std::size_t>(job.shape().relaxation);
+  if (modes == 0)
+    return;
+  const auto pixels = std::size_t(job.shape().probe) * std::size_t(job.shape().probe);
+  std::mt19937_64 generator(job.options().seed + 1);
+  std::normal_distribution<float> normal;
+  Probe noise;
+  for (std::size_t i = 0; i < modes * pixels; ++i) {
+    const float re = normal(generator), im = normal(generator);
+    noise.push_back(std::sqrt(0.5f) * probe[i % pixels] * std::complex<float>(re, im));
+  }
+  std::vector<std::complex<float>> coefficients(own.coefficients.size());
+  if (const auto& old = job.continued();
+      old && !old->coefficients.empty() && old->probe_size == job.shape().probe) {
+    const std::size_t before = old->relaxation.size() / pixels, kept = std::min(before, modes);
+    std::copy_n(old->relaxation.begin(), kept * pixels, noise.begin());
+    for (std::size_t j = 0; j < old->positions.size(); ++j)
+      std::copy_n(old->coefficients.begin() + std::ptrdiff_t(j * before), kept,
+                  coefficients.begin() + std::ptrdiff_t(j * modes));
+  }
+  upload(space, own.relaxation, noise);
+  upload(space, own.coefficients, coefficients);
+}
+
+} // namespace
+
+void set_start(const Space& space, const Job& job, const SolverViews& own, const Probe& probe,
+               const Totals& totals) {
   const bool random = job.options().start == Start::Random;
   std::mt19937_64 generator(job.options().seed);
   std::normal_distribution<float> normal;
@@ -138,36 +169,53 @@ void set_start(const Space& space, const Job& job, const SolverViews& own, const
     if (random) { // of the whole object, of which a tile takes its own
       const Rectangle& tile = job.tile().object;
       auto next = values.begin();
-      for (std::int64_t row = 0; row < job.object()[0]; ++row)
-        for (std::int64_t column = 0; column < job.object()[1]; ++column) {
-          const float value = mean + 0.1f * normal(generator);
-          if (tile.has(row, column))
-            *next++ = value;
-        }
+      for (int slice = 0; slice < job.shape().slices; ++slice)
+        for (std::int64_t row = 0; row < job.object()[0]; ++row)
+          for (std::int64_t column = 0; column < job.object()[1]; ++column) {
+            const float value = mean + 0.1f * normal(generator);
+            if (tile.has(row, column))
+              *next++ = value;
+          }
     }
     upload(space, view, values);
   };
-  const auto go_on = [&](const auto& view, const std::vector<float>& old, float beyond) {
+  // A thin object is shared by the slices: `part` of a value is each one's.
+  const auto go_on = [&](const auto& view, const std::vector<float>& old, float beyond, const auto& part) {
     const Rectangle& tile = job.tile().object;
     const auto& from = job.continued_from();
+    const std::int64_t rows = job.continued()->rows, columns = job.continued()->columns;
+    const bool shared = job.continued()->slices == 1 && job.shape().slices > 1;
     std::vector<float> values;
-    for (std::int64_t row = tile.begin[0] + from[0]; row < tile.end[0] + from[0]; ++row)
-      for (std::int64_t column = tile.begin[1] + from[1]; column < tile.end[1] + from[1]; ++column) {
-        const bool inside =
-            row >= 0 && row < job.continued()->rows && column >= 0 && column < job.continued()->columns;
-        values.push_back(inside ? old[static_cast<std::size_t>(row * job.continued()->columns + column)]
-                                : beyond);
-      }
+    for (int slice = 0; slice < job.shape().slices; ++slice)
+      for (std::int64_t row = tile.begin[0] + from[0]; row < tile.end[0] + from[0]; ++row)
+        for (std::int64_t column = tile.begin[1] + from[1]; column < tile.end[1] + from[1]; ++column) {
+          const bool inside = row >= 0 && row < rows && column >= 0 && column < columns;
+          const auto at = static_cast<std::size_t>(((shared ? 0 : slice) * rows + row) * columns + column);
+          values.push_back(!inside ? beyond : shared ? part(old[at]) : old[at]);
+        }
     upload(space, view, values);
   };
   if (job.continued()) {
-    go_on(own.amplitude, job.continued()->amplitude, 1);
-    go_on(own.phase, job.continued()->phase, 0);
+    const auto slices = float(job.shape().slices);
+    go_on(own.amplitude, job.continued()->amplitude, 1,
+          [&](float value) { return std::pow(std::abs(value), 1 / slices); });
+    go_on(own.phase, job.continued()->phase, 0, [&](float value) { return value / slices; });
   } else {
     start(own.amplitude, random ? 0.9f : 1.0f);
     start(own.phase, 0);
   }
   upload(space, own.probe, probe);
+  set_relaxation(space, job, own, probe);
+  const auto& old = job.continued();
+  if (own.factors.size() > 0)
+    upload(space, own.factors,
+           old && !old->factors.empty() ? old->factors : std::vector<float>(own.factors.size(), 1));
+  if (own.background_roots.size() > 0) {
+    std::vector<float> roots(own.background_roots.size(), float(0.03 * totals.root(job)));
+    if (old && old->background.size() == roots.size())
+      std::ranges::transform(old->background, roots.begin(), [](float value) { return std::sqrt(value); });
+    upload(space, own.background_roots, roots);
+  }
   upload(space, own.aberrations, std::vector<float>(job.aberrations().begin(), job.aberrations().end()));
 }
 

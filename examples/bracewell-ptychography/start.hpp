@@ -4,6 +4,7 @@
 #include "bracewell-ptychography/job.hpp"
 #include "bracewell-ptychography/solver_views.hpp"
 
+#include <cmath>
 #include <complex>
 #include <vector>
 
@@ -16,6 +17,11 @@ struct Totals {
   double counts = 0;                ///< of all good pixels
   std::vector<double> pattern = {}; ///< [n, n], summed over the scan
   std::vector<double> roots = {};   ///< [n, n]: of the square roots of the same
+
+  /// The root of the mean count of a pixel.
+  double root(const Job& job) const {
+    return std::sqrt(counts / double(job.measurement().count()) / double(pattern.size()));
+  }
 };
 
 double energy(const Probe& probe);
@@ -24,6 +30,7 @@ double energy(const Probe& probe);
 Probe first_probe(const Space& space, const Job& job, const Totals& totals);
 
 /// Fills a solver's arrays with what it starts from.
-void set_start(const Space& space, const Job& job, const SolverViews& own, const Probe& probe);
+void set_start(const Space& space, const Job& job, const SolverViews& own, const Probe& probe,
+               const Totals& totals);
 
 } // namespace Bracewell::Examples

@@ -70,6 +70,12 @@ public:
                             {reinterpret_cast<const Stored*>(all.data()), all.size()});
     };
     if constexpr (std::is_same_v<Value, float>)
+      if (of == Of::Object && job_.shape().slices > 1) { // in one process
+        if (file)
+          file->write<float>(name, {job_.shape().slices, job_.object()[0], job_.object()[1]}, values);
+        return;
+      }
+    if constexpr (std::is_same_v<Value, float>)
       if (of == Of::Object) {
         if (file)
           file->create_dataset<float>(name, {job_.object()[0], job_.object()[1]});
@@ -89,9 +95,16 @@ public:
     using Stored = typename HostValue<Value>::type;
     const std::span<Stored> to(reinterpret_cast<Stored*>(values.data()), values.size());
     if (of == Of::Object) {
-      const Hdf5Shape shape = file.shape(name), expected{job_.object()[0], job_.object()[1]};
+      const Hdf5Shape shape = file.shape(name);
+      Hdf5Shape expected{job_.object()[0], job_.object()[1]};
+      if (job_.shape().slices > 1)
+        expected.insert(expected.begin(), job_.shape().slices);
       if (shape != expected)
         file.fail(name, "expected shape " + hdf5_text(expected) + ", found " + hdf5_text(shape));
+      if (job_.shape().slices > 1) {
+        std::ranges::copy(read_exactly<Stored>(file, name, to.size()), to.begin());
+        return;
+      }
       const Rectangle& own = job_.tile().object;
       file.read<Stored>(name, {{own.begin[0], own.begin[1]}, {own.rows(), own.columns()}}, to);
     } else if (of == Of::Patterns && job_.options().refine_positions) {

@@ -3,6 +3,19 @@
 
 namespace Bracewell::Python {
 
+namespace {
+
+/// Of SolverPlan::Part.
+constexpr const char* names_of_parts[] = {"amplitude",    "phase",      "probe",   "displacements",
+                                          "coefficients", "relaxation", "factors", "background"};
+Values type_of_part(int part) {
+  return part == SolverPlan::Probe || part == SolverPlan::Coefficients || part == SolverPlan::Relaxation
+             ? Values::Complex
+             : Values::Real;
+}
+
+} // namespace
+
 void define_ptychography(nb::module_& module) {
   using Self = Handle<PtychographyPlan>;
   plan_class<PtychographyPlan>(module, "PtychographyPlan")
@@ -11,19 +24,34 @@ void define_ptychography(nb::module_& module) {
           [](const Object& like, const Object& positions, std::int64_t rows, std::int64_t columns, int probe,
              int detector, int modes, const std::string& loss, const std::string& weights,
              bool scale_per_pattern, double counts, double background, std::optional<double> fresnel_number,
-             bool refine_positions, std::uintptr_t stream) {
+             bool refine_positions, const std::vector<double>& slice_fresnel_numbers, int relaxation,
+             bool pattern_factors, bool detector_background, std::uintptr_t stream) {
             Arrays arrays("PtychographyLoss"); // positions are read on the host
             const Tensor at = arrays.read("positions", positions, Values::Double);
-            const PtychographySettings settings{rows,   columns,    probe,          detector,
-                                                modes,  loss,       weights,        scale_per_pattern,
-                                                counts, background, fresnel_number, refine_positions};
+            const PtychographySettings settings{rows,
+                                                columns,
+                                                probe,
+                                                detector,
+                                                modes,
+                                                loss,
+                                                weights,
+                                                scale_per_pattern,
+                                                counts,
+                                                background,
+                                                fresnel_number,
+                                                refine_positions,
+                                                slice_fresnel_numbers,
+                                                relaxation,
+                                                pattern_factors,
+                                                detector_background};
             return make_plan<PtychographyPlan>("PtychographyLoss", like, stream,
                                                [&]<Backend backend, class T>(Queue queue) {
                                                  return Ptychography<backend, T>::loss(queue, at, settings);
                                                });
           },
           nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg(),
-          nb::arg(), nb::arg(), nb::arg(), nb::arg().none(), nb::arg(), nb::arg())
+          nb::arg(), nb::arg(), nb::arg(), nb::arg().none(), nb::arg(), nb::arg(), nb::arg(), nb::arg(),
+          nb::arg(), nb::arg())
       .def("set_patterns",
            [](Self& self, std::int64_t first, const Object& patterns, const Object& weights,
               std::uintptr_t stream) {
@@ -34,21 +62,34 @@ void define_ptychography(nb::module_& module) {
                plan.set_patterns(arrays.queue(stream), first, in, worth);
              });
            })
-      .def("evaluate", [](Self& self, const Object& object, const Object& probe, const Object& positions,
-                          const Object& loss, const Object& pattern_losses, const Object& object_gradient,
-                          const Object& probe_gradient, const Object& position_gradient, const Object& subset,
-                          std::uintptr_t stream) {
+      .def("evaluate", [](Self& self, const std::vector<nb::object>& inputs,
+                          const std::vector<nb::object>& outputs, std::uintptr_t stream) {
         Arrays arrays("PtychographyLoss.evaluate", self);
+        const auto given = [](const nb::object& one) { return one.is_none() ? Object() : Object(one); };
+        const auto read = [&](const char* name, std::size_t place, Values type) {
+          return arrays.read(name, given(inputs.at(place)), type);
+        };
+        const auto write = [&](const char* name, std::size_t place, Values type) {
+          return arrays.write(name, given(outputs.at(place)), type);
+        };
         const PtychographyTensors tensors{
-            arrays.read("object", object, Values::Complex),
-            arrays.read("probe", probe, Values::Complex),
-            arrays.read("positions", positions, Values::Double),
-            arrays.write("loss", loss, Values::Double),
-            arrays.write("pattern_losses", pattern_losses, Values::Double),
-            arrays.write("gradient of object", object_gradient, Values::Complex),
-            arrays.write("gradient of probe", probe_gradient, Values::Complex),
-            arrays.write("gradient of positions", position_gradient, Values::Real),
-            arrays.read("subset", subset, Values::Integer),
+            read("object", 0, Values::Complex),
+            read("probe", 1, Values::Complex),
+            read("positions", 2, Values::Double),
+            read("factors", 3, Values::Real),
+            read("background", 4, Values::Real),
+            read("coefficients", 5, Values::Complex),
+            read("relaxation", 6, Values::Complex),
+            write("loss", 0, Values::Double),
+            write("pattern_losses", 1, Values::Double),
+            write("gradient of object", 2, Values::Complex),
+            write("gradient of probe", 3, Values::Complex),
+            write("gradient of positions", 4, Values::Real),
+            write("gradient of factors", 5, Values::Real),
+            write("gradient of background", 6, Values::Real),
+            write("gradient of coefficients", 7, Values::Complex),
+            write("gradient of relaxation", 8, Values::Complex),
+            read("subset", 7, Values::Integer),
         };
         use_plan(self, arrays, [&](PtychographyPlan& plan) { plan.evaluate(arrays.queue(stream), tensors); });
       });
@@ -56,45 +97,41 @@ void define_ptychography(nb::module_& module) {
   module.def("ptychography_schedule", &ptychography_schedule);
   using Solver = Handle<SolverPlan>;
   plan_class<SolverPlan>(module, "SolverPlan")
-      .def_static(
-          "make",
-          [](const Object& like, Self& loss, const std::string& steps, double object_rate, double probe_rate,
-             double position_rate, double position_limit, double regularisation,
-             std::int64_t projections_first, std::uintptr_t stream) {
-            const SolverSettings settings{steps,          object_rate,    probe_rate,       position_rate,
-                                          position_limit, regularisation, projections_first};
-            PtychographyPlan& taken = loss.get();
-            Arrays("PtychographySolver", loss).read("probe", like, Values::Real);
-            const struct Leave {
-              Self& loss;
-              ~Leave() { loss.clear(); } // what was taken is of no use, be the solver made or refused
-            } leave{loss};
-            return make_plan<SolverPlan>("PtychographySolver", like, stream,
-                                         [&]<Backend backend, class T>(Queue queue) {
-                                           const std::lock_guard lock(loss.mutex);
-                                           return Ptychography<backend, T>::solver(queue, taken, settings);
-                                         });
-          })
+      .def_static("make",
+                  [](const Object& like, Self& loss, const std::string& steps, double object_rate,
+                     double probe_rate, double position_rate, double position_limit, double regularisation,
+                     std::int64_t projections_first, double coefficient_rate, double relaxation_rate,
+                     double factor_rate, double background_rate, std::uintptr_t stream) {
+                    const SolverSettings settings{
+                        steps,           object_rate,    probe_rate,        position_rate,
+                        position_limit,  regularisation, projections_first, coefficient_rate,
+                        relaxation_rate, factor_rate,    background_rate};
+                    PtychographyPlan& taken = loss.get();
+                    Arrays("PtychographySolver", loss).read("probe", like, Values::Real);
+                    const struct Leave {
+                      Self& loss;
+                      ~Leave() { loss.clear(); } // what was taken is of no use, be the solver made or refused
+                    } leave{loss};
+                    return make_plan<SolverPlan>(
+                        "PtychographySolver", like, stream, [&]<Backend backend, class T>(Queue queue) {
+                          const std::lock_guard lock(loss.mutex);
+                          return Ptychography<backend, T>::solver(queue, taken, settings);
+                        });
+                  })
       .def("set",
-           [](Solver& self, const Object& amplitude, const Object& phase, const Object& probe,
-              std::uintptr_t stream) {
+           [](Solver& self, int part, const Object& value, std::uintptr_t stream) {
              Arrays arrays("PtychographySolver", self);
-             const Tensor modulus = arrays.read("amplitude", amplitude, Values::Real),
-                          angle = arrays.read("phase", phase, Values::Real),
-                          light = arrays.read("probe", probe, Values::Complex);
-             use_plan(self, arrays,
-                      [&](SolverPlan& plan) { plan.set(arrays.queue(stream), modulus, angle, light); });
+             const Tensor tensor = arrays.read(names_of_parts[part], value, type_of_part(part));
+             use_plan(self, arrays, [&](SolverPlan& plan) {
+               plan.set(arrays.queue(stream), SolverPlan::Part(part), tensor);
+             });
            })
       .def("get",
-           [](Solver& self, const Object& amplitude, const Object& phase, const Object& probe,
-              const Object& displacements, std::uintptr_t stream) {
+           [](Solver& self, int part, const Object& value, std::uintptr_t stream) {
              Arrays arrays("PtychographySolver", self);
-             const Tensor modulus = arrays.write("amplitude", amplitude, Values::Real),
-                          angle = arrays.write("phase", phase, Values::Real),
-                          light = arrays.write("probe", probe, Values::Complex),
-                          moves = arrays.write("displacements", displacements, Values::Real);
+             const Tensor tensor = arrays.write(names_of_parts[part], value, type_of_part(part));
              use_plan(self, arrays, [&](SolverPlan& plan) {
-               plan.get(arrays.queue(stream), modulus, angle, light, moves);
+               plan.get(arrays.queue(stream), SolverPlan::Part(part), tensor);
              });
            })
       .def("step",

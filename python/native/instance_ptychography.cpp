@@ -35,12 +35,20 @@ public:
     inputs.object = array_of<const Complex, Space>(tensors.object);
     inputs.probe = array_of<const Complex, Space>(tensors.probe);
     inputs.positions = array_of<const double, Space>(tensors.positions);
+    inputs.factors = array_of<const Real, Space>(tensors.factors);
+    inputs.detector_background = array_of<const Real, Space>(tensors.detector_background);
+    inputs.coefficients = array_of<const Complex, Space>(tensors.coefficients);
+    inputs.relaxation = array_of<const Complex, Space>(tensors.relaxation);
     typename Plan::Outputs outputs;
     outputs.loss = array_of<double, Space>(tensors.loss);
     outputs.pattern_losses = array_of<double, Space>(tensors.pattern_losses);
     outputs.object_gradient = array_of<Complex, Space>(tensors.object_gradient);
     outputs.probe_gradient = array_of<Complex, Space>(tensors.probe_gradient);
     outputs.position_gradient = array_of<Real, Space>(tensors.position_gradient);
+    outputs.factor_gradient = array_of<Real, Space>(tensors.factor_gradient);
+    outputs.background_gradient = array_of<Real, Space>(tensors.background_gradient);
+    outputs.coefficient_gradient = array_of<Complex, Space>(tensors.coefficient_gradient);
+    outputs.relaxation_gradient = array_of<Complex, Space>(tensors.relaxation_gradient);
     plan_.evaluate(space_of<backend>(queue), inputs, outputs, array_of<const int, Space>(tensors.subset));
   }
 
@@ -58,17 +66,11 @@ public:
 
   std::size_t memory_bytes() const override { return solver_.memory_bytes(); }
 
-  void set(Queue queue, const Tensor& amplitude, const Tensor& phase, const Tensor& probe) override {
-    copy_in(queue, "amplitude", amplitude, solver_.amplitude());
-    copy_in(queue, "phase", phase, solver_.phase());
-    copy_in(queue, "probe", probe, solver_.probe());
+  void set(Queue queue, Part part, const Tensor& tensor) override {
+    visit(part, [&](const char* name, const auto& view) { copy_in(queue, name, tensor, view); });
   }
-  void get(Queue queue, const Tensor& amplitude, const Tensor& phase, const Tensor& probe,
-           const Tensor& displacements) const override {
-    copy_out(queue, "amplitude", solver_.amplitude(), amplitude);
-    copy_out(queue, "phase", solver_.phase(), phase);
-    copy_out(queue, "probe", solver_.probe(), probe);
-    copy_out(queue, "displacements", solver_.displacements(), displacements);
+  void get(Queue queue, Part part, const Tensor& tensor) const override {
+    visit(part, [&](const char* name, const auto& view) { copy_out(queue, name, view, tensor); });
   }
   void step(Queue queue, const Tensor& subset) override {
     solver_.step(space_of<backend>(queue), array_of<const int, Space>(subset));
@@ -81,6 +83,29 @@ private:
   Solver(Queue queue, const PtychographyShape& shape, Loss::Plan&& loss,
          const PtychographySolverOptions& options)
       : solver_(space_of<backend>(queue), shape, std::move(loss), options) {}
+
+  /// action(its name, its View)
+  template <class Action>
+  void visit(Part part, const Action& action) const {
+    switch (part) {
+    case Amplitude:
+      return action("amplitude", solver_.amplitude());
+    case Phase:
+      return action("phase", solver_.phase());
+    case Probe:
+      return action("probe", solver_.probe());
+    case Displacements:
+      return action("displacements", solver_.displacements());
+    case Coefficients:
+      return action("coefficients", solver_.coefficients());
+    case Relaxation:
+      return action("relaxation", solver_.relaxation());
+    case Factors:
+      return action("factors", solver_.factors());
+    case BackgroundRoots:
+      return action("background", solver_.background_roots());
+    }
+  }
 
   template <class Value, class View>
   static auto like(const char* name, const Tensor& tensor, const View& view) {
@@ -153,7 +178,9 @@ std::unique_ptr<PtychographyPlan> Ptychography<backend, Real>::loss(Queue queue,
   const PtychographyShape shape{.object = {settings.rows, settings.columns},
                                 .probe = settings.probe,
                                 .detector = settings.detector,
-                                .modes = settings.modes};
+                                .modes = settings.modes,
+                                .slices = static_cast<int>(settings.slice_fresnel_numbers.size()) + 1,
+                                .relaxation = settings.relaxation};
   PtychographyOptions options;
   options.loss = named<PatternLoss>("loss", settings.loss,
                                     {{"least_squares", PatternLoss::LeastSquares},
@@ -167,6 +194,9 @@ std::unique_ptr<PtychographyPlan> Ptychography<backend, Real>::loss(Queue queue,
   options.background = settings.background;
   options.fresnel_number = settings.fresnel_number;
   options.refine_positions = settings.refine_positions;
+  options.slice_fresnel_numbers = settings.slice_fresnel_numbers;
+  options.pattern_factors = settings.pattern_factors;
+  options.detector_background = settings.detector_background;
   return std::make_unique<Loss>(queue, positions, shape, options);
 }
 
@@ -178,7 +208,11 @@ std::unique_ptr<SolverPlan> Ptychography<backend, Real>::solver(Queue queue, Pty
                                     .regularisation = settings.regularisation,
                                     .projections_first = settings.projections_first,
                                     .position_rate = settings.position_rate,
-                                    .position_limit = settings.position_limit};
+                                    .position_limit = settings.position_limit,
+                                    .coefficient_rate = settings.coefficient_rate,
+                                    .relaxation_rate = settings.relaxation_rate,
+                                    .factor_rate = settings.factor_rate,
+                                    .background_rate = settings.background_rate};
   options.steps = one_of<PtychographySteps>("PtychographySolver", "steps", settings.steps,
                                             {"adam", "projections", "least_squares"});
   return std::make_unique<Solver>(queue, static_cast<Loss&>(loss).take(), options);

@@ -284,11 +284,15 @@ struct PtychographySettings {
   double counts = 1, background = 1e-3;
   std::optional<double> fresnel_number;
   bool refine_positions = false;
+  std::vector<double> slice_fresnel_numbers; ///< one less than there are slices
+  int relaxation = 0;
+  bool pattern_factors = false, detector_background = false;
 };
 
 struct PtychographyTensors {
-  Tensor object, probe, positions;
-  Tensor loss, pattern_losses, object_gradient, probe_gradient, position_gradient;
+  Tensor object, probe, positions, factors, detector_background, coefficients, relaxation;
+  Tensor loss, pattern_losses, object_gradient, probe_gradient, position_gradient, factor_gradient,
+      background_gradient, coefficient_gradient, relaxation_gradient;
   Tensor subset;
 };
 
@@ -301,16 +305,18 @@ struct SolverSettings {
   std::string steps; ///< adam, projections, least_squares
   double object_rate = 0.01, probe_rate = 0.001, position_rate = 0, position_limit = 5, regularisation = 1;
   std::int64_t projections_first = 0;
+  double coefficient_rate = 0.01, relaxation_rate = 0.001, factor_rate = 0.01, background_rate = 0.1;
 };
 
 /// Of PtychographySchedule: passes, batches, passes of projections, rates of object and probe, then a factor for each pass.
 std::vector<double> ptychography_schedule(std::int64_t patterns, int passes, int batches);
 
 struct SolverPlan : Plan {
-  /// Copies what is sought, of those that are given.
-  virtual void set(Queue, const Tensor& amplitude, const Tensor& phase, const Tensor& probe) = 0;
-  virtual void get(Queue, const Tensor& amplitude, const Tensor& phase, const Tensor& probe,
-                   const Tensor& displacements) const = 0;
+  /// What is sought.
+  enum Part { Amplitude, Phase, Probe, Displacements, Coefficients, Relaxation, Factors, BackgroundRoots };
+  /// Copies a part of it.
+  virtual void set(Queue, Part, const Tensor&) = 0;
+  virtual void get(Queue, Part, const Tensor&) const = 0;
   virtual void step(Queue, const Tensor& subset) = 0;
   virtual void move_windows(Queue) = 0;
   virtual void set_rate_factor(double) = 0;

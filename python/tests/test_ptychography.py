@@ -211,6 +211,73 @@ def test_object_and_probe_are_changed_between_steps(rng):
         bracewell.PtychographySchedule.of(0)
 
 
+def test_slices_relaxation_factors_and_background_are_their_formula_and_are_found(rng):
+    size, m, slices, modes = (22, 23), 12, 2, 1
+    positions = np.array([(i, j) for i in range(0, 11, 2) for j in range(0, 12, 2)])
+    count, fresnel = len(positions), 6.0
+    k = np.fft.fftfreq(m, 1 / m)
+    free = np.exp(-1j * np.pi * (k[:, None]**2 + k**2) / fresnel)
+    y = np.arange(m) - m / 2
+    probe = 2 * np.exp(-(y[:, None]**2 + y**2) / 14 + 0.2j * (y[:, None]**2 + 0.8 * y**2))[None]
+    object_ = np.exp(0.4j * rng.normal(size=(slices, *size)))
+    relaxation = probe * (y / m)[None, None, :]
+    coefficients = 0.6 * rng.normal(size=(count, modes)) + 0j
+    factors = rng.uniform(0.8, 1.25, size=count)
+    background = rng.uniform(2, 4, size=(m, m))
+
+    def pattern(j):
+        (r, c), wave = positions[j], probe[0] + np.tensordot(coefficients[j], relaxation, 1)
+        wave = np.fft.ifft2(free * np.fft.fft2(wave * object_[0, r:r + m, c:c + m])) * object_[1, r:r + m, c:c + m]
+        return factors[j] * abs(np.fft.fft2(wave))**2 + background
+
+    patterns = np.array([pattern(j) for j in range(count)])
+    given = dict(factors=factors, background=background, coefficients=coefficients, relaxation=relaxation)
+
+    def make():
+        return bracewell.PtychographyLoss(patterns, positions, size, m, scale="none", slice_fresnel_numbers=[fresnel], relaxation=modes,
+                                          pattern_factors=True, detector_background=True)
+
+    found = make().evaluate(object_, probe, wanted=("object", *given), **given)
+    assert found.loss[0] < 1e-20 * patterns.mean() and found.object.shape == object_.shape and found.probe is None
+    assert found.coefficients.shape == (count, modes) and found.background.shape == (m, m)
+    off = dict(given, factors=1.1 * factors)
+    expected = ((np.sqrt(1.1 * (patterns - background) + background) - np.sqrt(patterns))**2).mean()
+    assert abs(make().evaluate(object_, probe, wanted=(), **off).loss[0] - expected) < 1e-10 * expected
+    with pytest.raises(ValueError, match="factors: expected"):
+        make().evaluate(object_, probe, wanted=())
+    with pytest.raises(ValueError, match="wanted: expected some of object, probe"):
+        make().evaluate(object_, probe, wanted=("objects",), **given)
+
+    solver = bracewell.PtychographySolver(make(), probe, object_rate=0.03, probe_rate=0, relaxation_rate=0.03, background_rate=0.03)
+    assert solver.amplitude.shape == (slices, *size) and np.allclose(solver.factors, 1) and abs(solver.relaxation).max() > 0
+    for step in range(300):
+        solver.set_rate_factor(min(1, 2 - step / 150))
+        solver.step()
+    losses = solver.losses()
+    assert losses[-1] < 0.02 * losses[0]
+    # Behind a known object and known probes, which could take a part of them, both are found.
+    known = bracewell.PtychographySolver(make(), probe, abs(object_), np.angle(object_), object_rate=0, probe_rate=0, coefficient_rate=0,
+                                         relaxation_rate=0, background_rate=0.03)
+    known.coefficients, known.relaxation, known.background = coefficients, relaxation, np.ones((m, m))
+    for step in range(300):
+        known.set_rate_factor(min(1, 2 - step / 150))
+        known.step()
+    assert relative_error(known.background, background) < 0.02 and relative_error(known.factors, factors) < 0.01
+    # A thin model of one probe stays far from these patterns.
+    thin = bracewell.PtychographySolver(bracewell.PtychographyLoss(patterns, positions, size, m, scale="none"), probe, object_rate=0.03,
+                                        probe_rate=0)
+    for _ in range(300):
+        thin.step()
+    assert thin.losses()[-1] > 4 * losses[-1] and thin.factors is None and thin.background is None and thin.relaxation is None
+    solver.phase = 0 * solver.phase + 0.5
+    solver.background, solver.coefficients, solver.factors = background, coefficients, factors
+    solver.relaxation = relaxation
+    assert np.allclose(solver.phase, 0.5) and np.allclose(solver.background, background)
+    assert np.allclose(solver.coefficients, coefficients) and np.allclose(solver.factors, factors)
+    with pytest.raises(ValueError, match="background: expected values >= 0"):
+        solver.background = -background
+
+
 def test_wrong_arguments_of_the_solver_are_told(rng):
     _, probe, patterns = example(rng)
     with pytest.raises(ValueError, match="steps: expected adam, projections or least_squares, found newton"):

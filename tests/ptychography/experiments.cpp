@@ -5,6 +5,7 @@
 #include "support.hpp"
 
 #include <bracewell/optimize/adam.hpp>
+#include <bracewell/ptychography/solver.hpp>
 
 using namespace Test;
 using Catch::Matchers::ContainsSubstring;
@@ -446,6 +447,138 @@ TEST_CASE("slices: both of a known object are found from its patterns") {
     CHECK(known.error(found.data() + (1 - slice) * size * size, slice) > 0.15); // they are told apart
   }
   CHECK(on_host(loss)() < 1e-3 * first);
+}
+
+TEST_CASE("a solver takes Adam's steps on the gradients of slices, relaxation, factors and a background") {
+  using Solver = PtychographySolver<Space, double, Impl::CompiledWith<double, Impl::FusedDetectors<>>>;
+  const PtychographyShape shape{
+      .object = {22, 23}, .probe = 11, .detector = 15, .modes = 2, .slices = 2, .relaxation = 2};
+  const PtychographyOptions options{.loss = PatternLoss::Amplitude,
+                                    .scale = PatternScale::None,
+                                    .slice_fresnel_numbers = {10},
+                                    .pattern_factors = true,
+                                    .detector_background = true};
+  Model model(shape, options);
+  const PtychographySolverOptions rates{.object_rate = 0.02,
+                                        .probe_rate = 0.003,
+                                        .coefficient_rate = 0.01,
+                                        .relaxation_rate = 0.004,
+                                        .factor_rate = 0.03,
+                                        .background_rate = 0.05};
+  const Space space;
+  const auto make = [&] {
+    Plan plan(space, shape, model.positions, options);
+    plan.set_patterns(space, 0, model.patterns);
+    return Solver(space, shape, std::move(plan), rates);
+  };
+  Solver solver = make();
+  const View<double***> amplitude("amplitude", 2, 22, 23), phase("phase", 2, 22, 23),
+      amplitude_gradient("amplitude gradient", 2, 22, 23), phase_gradient("phase gradient", 2, 22, 23);
+  const View<double**> roots("roots", 15, 15), background_gradient("background gradient", 15, 15);
+  std::mt19937 engine(5);
+  std::uniform_real_distribution<double> uniform(0.5, 1.5);
+  Model::fill(amplitude, [&] { return uniform(engine); });
+  Model::fill(phase, [&] { return uniform(engine) - 1; });
+  Model::fill(roots, [&] { return uniform(engine); });
+  CHECK(on_host(solver.factors())(3) == 1);
+  const auto give = [](const auto& to, const auto& from) {
+    REQUIRE(to.size() == from.size());
+    using Value = std::remove_const_t<std::remove_reference_t<decltype(*from.data())>>;
+    const Kokkos::View<Value*, Space::memory_space, Kokkos::MemoryUnmanaged> a(to.data(), to.size());
+    Kokkos::deep_copy(a, Kokkos::View<const Value*, Space::memory_space, Kokkos::MemoryUnmanaged>(
+                             from.data(), from.size()));
+  };
+  give(solver.amplitude(), amplitude), give(solver.phase(), phase), give(solver.probe(), model.probe);
+  give(solver.coefficients(), model.coefficients), give(solver.relaxation(), model.relaxation);
+  give(solver.factors(), model.factors), give(solver.background_roots(), roots);
+  const View<Complex***> object_gradient("object gradient", 2, 22, 23), probe_gradient("probe", 2, 11, 11),
+      relaxation_gradient("relaxation", 2, 11, 11);
+  const View<Complex**> coefficient_gradient("coefficients", Model::count, 2);
+  const View<double*> factor_gradient("factors", Model::count);
+  const View<double> loss("loss");
+  Adam<Space, double> adam(space, {amplitude.size(), phase.size(), 2 * model.probe.size(),
+                                   2 * model.coefficients.size(), 2 * model.relaxation.size(),
+                                   model.factors.size(), roots.size()});
+  std::vector<double> losses;
+  for (int step = 0; step < 5; ++step) {
+    const auto host = on_host(roots);
+    std::size_t next = 0;
+    Model::fill(model.background, [&] { return std::pow(host.data()[next++], 2); });
+    complex_object(space, amplitude, phase, model.object);
+    model.plan.evaluate(space, model.inputs(),
+                        {.loss = loss,
+                         .object_gradient = object_gradient,
+                         .probe_gradient = probe_gradient,
+                         .factor_gradient = factor_gradient,
+                         .background_gradient = background_gradient,
+                         .coefficient_gradient = coefficient_gradient,
+                         .relaxation_gradient = relaxation_gradient});
+    losses.push_back(on_host(loss)());
+    complex_object_gradients(space, amplitude, phase, object_gradient,
+                             {.amplitude = amplitude_gradient, .phase = phase_gradient});
+    const auto by_square = on_host(background_gradient);
+    const auto by_root = Kokkos::create_mirror(Kokkos::HostSpace(), background_gradient);
+    for (std::size_t i = 0; i < host.size(); ++i)
+      by_root.data()[i] = 2 * host.data()[i] * by_square.data()[i];
+    Kokkos::deep_copy(background_gradient, by_root);
+    adam.step(space, {{amplitude, amplitude_gradient, 0.02},
+                      {phase, phase_gradient, 0.02},
+                      {model.probe, probe_gradient, 0.003},
+                      {model.coefficients, coefficient_gradient, 0.01},
+                      {model.relaxation, relaxation_gradient, 0.004},
+                      {model.factors, factor_gradient, 0.03},
+                      {roots, background_gradient, 0.05}});
+    solver.step(space);
+  }
+  const auto taken = solver.losses(space);
+  for (std::size_t step = 0; step < losses.size(); ++step)
+    CHECK(std::abs(taken[step] / losses[step] - 1) < 1e-12);
+  const auto same = [](const auto& view, const auto& other) {
+    const auto a = on_host(view), b = on_host(other);
+    double worst = 0;
+    for (std::size_t i = 0; i < b.size(); ++i)
+      worst = std::max(worst, Kokkos::abs(a.data()[i] - b.data()[i]));
+    return worst < 1e-12;
+  };
+  CHECK(same(solver.amplitude(), amplitude));
+  CHECK(same(solver.phase(), phase));
+  CHECK(same(solver.probe(), model.probe));
+  CHECK(same(solver.coefficients(), model.coefficients));
+  CHECK(same(solver.relaxation(), model.relaxation));
+  CHECK(same(solver.factors(), model.factors));
+  CHECK(same(solver.background_roots(), roots));
+  // A step more from its state is the step of a solver that goes on, of a part of the patterns, too.
+  const View<int*> subset("subset", 2);
+  Kokkos::deep_copy(Kokkos::subview(subset, 0), 2);
+  const auto state = solver.state(space);
+  Solver other = make();
+  other.restore(space, state);
+  solver.step(space, subset), other.step(space, subset);
+  space.fence();
+  CHECK(same(solver.coefficients(), other.coefficients()));
+  CHECK(same(solver.amplitude(), other.amplitude()));
+  CHECK(same(solver.background_roots(), other.background_roots()));
+  // Memory is foretold, and calls wait for nothing.
+  CHECK(std::abs(double(Solver::bytes_needed(space, shape, model.positions, options, rates)) /
+                     double(solver.memory_bytes()) -
+                 1) < 0.02);
+  const Test::Report seen = Test::report([&] { solver.step(space); });
+  CHECK(seen.fences == std::vector<std::string>{});
+  CHECK(seen.allocations == std::vector<std::string>{});
+  for (const auto& kernel : seen.kernels)
+    CHECK(kernel.label.starts_with("Bracewell::"));
+  // What does not go together.
+  const auto refuse = [&](const PtychographySolverOptions& wrong, const char* text) {
+    Plan plan(space, shape, model.positions, options);
+    CHECK_THROWS_WITH(Solver(space, shape, std::move(plan), wrong), ContainsSubstring(text));
+  };
+  refuse({.coefficient_rate = -1}, "options.coefficient_rate");
+  refuse({.relaxation_rate = NAN}, "options.relaxation_rate");
+  refuse({.factor_rate = INFINITY}, "options.factor_rate");
+  refuse({.background_rate = -1}, "options.background_rate");
+  refuse({.projections_first = 1}, "one slice");
+  CHECK_THROWS_WITH(solver.set_reduction(space, {.patterns = Model::count, .sum = [](const auto&...) {}}),
+                    ContainsSubstring("one slice, no relaxation and no background"));
 }
 
 TEST_CASE("everything at once, and messages of what is not announced, missing or of another shape") {

@@ -35,8 +35,8 @@
 namespace Bracewell {
 
 /// Reconstruction by PtychographySteps: Adam along the exact gradients of PtychographyLoss with respect to the object's
-/// amplitude and phase, the probe's pixels or aberrations, and the positions, or projections. What is sought lies in Views
-/// that the solver owns and the caller may read and set between steps; all are zero at first.
+/// amplitude and phase, the probe's pixels or aberrations, the positions, and what else its loss has, or projections. What is
+/// sought lies in Views that the solver owns and the caller may read and set between steps; all but the factors are zero at first.
 /// @code
 /// PtychographySolver<Space, float> solver(space, shape, std::move(loss), {.probe_rate = 0});
 /// Kokkos::deep_copy(space, solver.amplitude(), 1.0f); Kokkos::deep_copy(space, solver.probe(), probe);
@@ -58,9 +58,10 @@ public:
 
   /// @param shape  as the loss was made with
   /// @param loss   with its patterns set
-  /// @throws Error on another shape, several slices, relaxation, rates that are negative or not finite, options of Adam or
-  ///   a regularisation out of range, a history of no steps, optics that are not positive, and optics with several modes;
-  ///   with steps other than Adam also on optics and on another loss than the amplitude's on patterns as counted
+  /// @throws Error on another shape, rates that are negative or not finite, options of Adam or a regularisation out of
+  ///   range, a history of no steps, optics that are not positive, and optics with several modes, relaxation, factors or a
+  ///   background; with steps other than Adam also on optics, on several slices and on another loss than the amplitude's on
+  ///   patterns as counted
   PtychographySolver(const ExecutionSpace& space, const PtychographyShape& shape, Loss loss,
                      const PtychographySolverOptions& options = {});
 
@@ -68,8 +69,9 @@ public:
   PtychographySolver& operator=(PtychographySolver&&) noexcept; ///< The same.
   ~PtychographySolver();
 
-  const View<Real**>& amplitude() const { return amplitude_; } ///< [rows, columns]
-  const View<Real**>& phase() const { return phase_; }         ///< [rows, columns], radians
+  /// [rows, columns]; of several slices [slices rows, columns], one below the other.
+  const View<Real**>& amplitude() const { return amplitude_; }
+  const View<Real**>& phase() const { return phase_; } ///< the same shape, radians
   /// [modes, m, m]; with optics that of the parameters before the latest step.
   const View<Complex***>& probe() const { return probe_; }
   const View<Real*>& aberrations() const { return aberrations_; } ///< [5], see ProbeParameter
@@ -78,6 +80,16 @@ public:
   /// turn of the whole scan, which the probe's curvature and the object follow. It is that of displacements over the positions
   /// at the latest move_windows, or at first.
   const View<Real**>& displacements() const { return positions_.displacements(); }
+  /// [N, C] and [C, m, m] of shape.relaxation, without it none: the probe of a pattern is that of all and sum_c a_jc v_c in its
+  /// first mode. One of them is to be set to other values than zero, else both stay: noise of the probe's size for the modes,
+  /// say, and coefficients of zero. Neither are the modes kept orthogonal nor the coefficients' means zero.
+  const View<Complex**>& coefficients() const { return coefficients_; }
+  const View<Complex***>& relaxation() const { return relaxation_; } ///< see coefficients()
+  /// [N], of intensities of patterns, 1 at first, with options.pattern_factors of the loss. At least 0.01.
+  const View<Real*>& factors() const { return factors_; }
+  /// [n, n], roots of the background per detector pixel, with options.detector_background of the loss: so it is not negative.
+  /// Zeros stay, others are to be set.
+  const View<Real**>& background_roots() const { return background_roots_; }
   /// [2], lengths of the latest step's ways of object and probe, with PtychographySteps::LeastSquares; else none or 0.
   View<const double*> step_lengths() const;
   /// What is minimised.
@@ -100,7 +112,8 @@ public:
   };
   /// From now on steps and evaluations are those of all processes, whose calls correspond. With options.position_rate
   /// > 0 this call is, too. Every process moves the positions of its own patterns.
-  /// @throws Error on fewer patterns than this process has, no sum, and steps other than Adam, also before it
+  /// @throws Error on fewer patterns than this process has, no sum, steps other than Adam, also before it, several slices,
+  ///   relaxation and a background
   void set_reduction(const ExecutionSpace& space, Reduction reduction);
 
   /// One iteration: loss and gradients of all patterns or of a subset, then the step.
@@ -131,12 +144,16 @@ public:
 
   /// All that further steps depend on besides loss and options, on the host: to go on another time.
   struct State {
-    std::vector<Real> amplitude = {};     ///< [rows, columns]
-    std::vector<Real> phase = {};         ///< [rows, columns]
-    std::vector<Complex> probe = {};      ///< [modes, m, m]
-    std::vector<Real> aberrations = {};   ///< [5]
-    std::vector<Real> displacements = {}; ///< [N, 2], or none
-    std::vector<int> windows = {};        ///< [N, 2] with displacements, see PtychographyLoss::windows
+    std::vector<Real> amplitude = {};        ///< [slices, rows, columns]
+    std::vector<Real> phase = {};            ///< [slices, rows, columns]
+    std::vector<Complex> probe = {};         ///< [modes, m, m]
+    std::vector<Real> aberrations = {};      ///< [5]
+    std::vector<Real> displacements = {};    ///< [N, 2], or none
+    std::vector<Complex> coefficients = {};  ///< [N, C], or none
+    std::vector<Complex> relaxation = {};    ///< [C, m, m], or none
+    std::vector<Real> factors = {};          ///< [N], or none
+    std::vector<Real> background_roots = {}; ///< [n, n], or none
+    std::vector<int> windows = {};           ///< [N, 2] with displacements, see PtychographyLoss::windows
     typename Adam<ExecutionSpace, Real>::State adam = {}; ///< averages and count of steps
     std::vector<double> losses = {};                      ///< as losses() gives them
   };
@@ -179,9 +196,23 @@ private:
     visit(state.probe, probe_);
     visit(state.aberrations, aberrations_);
     visit(state.displacements, displacements());
+    visit(state.coefficients, coefficients_);
+    visit(state.relaxation, relaxation_);
+    visit(state.factors, factors_);
+    visit(state.background_roots, background_roots_);
   }
 
   bool refines_positions() const { return options_.position_rate > 0; }
+
+  /// The slices of an object [slices rows, columns].
+  template <class Value>
+  Array<Value, Memory> slices(const View<Complex**>& object) const {
+    const auto& shape = loss_.sizes();
+    if (shape.slices == 1)
+      return object;
+    return Kokkos::View<Value***, Kokkos::LayoutRight, Memory, Kokkos::MemoryUnmanaged>(
+        object.data(), shape.slices, shape.object[0], shape.object[1]);
+  }
 
   /// Whether object and probe take a step that is not Adam's next.
   bool projects() const {
@@ -217,6 +248,10 @@ private:
   View<Complex**> object_, object_gradient_;
   View<Complex***> probe_, probe_gradient_;
   View<Real*> aberrations_, aberration_gradients_;
+  View<Complex**> coefficients_, coefficient_gradient_;
+  View<Complex***> relaxation_, relaxation_gradient_;
+  View<Real*> factors_, factor_gradient_;
+  View<Real**> background_roots_, background_, background_gradient_;
   View<double*> history_;
   Positions positions_; ///< with options.position_rate
   std::optional<Reduction> reduction_;
@@ -242,7 +277,9 @@ std::size_t PtychographySolver<ExecutionSpace, Real, Storage>::memory_bytes() co
   return loss_.memory_bytes() + (adam_ ? adam_->memory_bytes() : 0) + (lens_ ? lens_->memory_bytes() : 0) +
          (modulus_steps_ ? modulus_steps_->memory_bytes() : 0) + positions_.memory_bytes() +
          Impl::bytes_of(amplitude_, phase_, amplitude_gradient_, phase_gradient_, object_, object_gradient_,
-                        probe_, probe_gradient_, aberrations_, aberration_gradients_, history_);
+                        probe_, probe_gradient_, aberrations_, aberration_gradients_, coefficients_,
+                        coefficient_gradient_, relaxation_, relaxation_gradient_, factors_, factor_gradient_,
+                        background_roots_, background_, background_gradient_, history_);
 }
 
 template <class ExecutionSpace, class Real, class Storage>
@@ -291,20 +328,22 @@ PtychographySolver<ExecutionSpace, Real, Storage>::PtychographySolver(
     const ExecutionSpace& space, const PtychographyShape& shape, Loss loss,
     const PtychographySolverOptions& options)
     : options_(Impl::check_solver(shape, loss, options)), loss_(std::move(loss)),
-      amplitude_(zeros<Real**>(space, "amplitude", shape.object[0], shape.object[1])),
-      phase_(zeros<Real**>(space, "phase", shape.object[0], shape.object[1])),
-      object_(zeros<Complex**>(space, "object", shape.object[0], shape.object[1])),
-      object_gradient_(zeros<Complex**>(space, "object_gradient", shape.object[0], shape.object[1])),
+      amplitude_(zeros<Real**>(space, "amplitude", shape.slices * shape.object[0], shape.object[1])),
+      phase_(zeros<Real**>(space, "phase", shape.slices * shape.object[0], shape.object[1])),
+      object_(zeros<Complex**>(space, "object", shape.slices * shape.object[0], shape.object[1])),
+      object_gradient_(
+          zeros<Complex**>(space, "object_gradient", shape.slices * shape.object[0], shape.object[1])),
       probe_(zeros<Complex***>(space, "probe", shape.modes, shape.probe, shape.probe)),
       aberrations_(zeros<Real*>(space, "aberrations", probe_parameter_count)),
       aberration_gradients_(zeros<Real*>(space, "aberration_gradients", probe_parameter_count)),
       history_(zeros<double*>(space, "losses", options.history)) {
-  if (const auto adams = Impl::solver_sizes(shape, loss_.count(), options); !adams.empty())
+  if (const auto adams = Impl::solver_sizes(shape, loss_.options(), loss_.count(), options); !adams.empty())
     adam_.emplace(space, adams, options.adam);
   const bool adam = options.steps == PtychographySteps::Adam;
   if (adam) {
-    amplitude_gradient_ = zeros<Real**>(space, "amplitude_gradient", shape.object[0], shape.object[1]);
-    phase_gradient_ = zeros<Real**>(space, "phase_gradient", shape.object[0], shape.object[1]);
+    const std::int64_t rows = shape.slices * shape.object[0];
+    amplitude_gradient_ = zeros<Real**>(space, "amplitude_gradient", rows, shape.object[1]);
+    phase_gradient_ = zeros<Real**>(space, "phase_gradient", rows, shape.object[1]);
   }
   if (!adam || options.projections_first > 0)
     modulus_steps_.emplace(space, shape, options.regularisation,
@@ -318,6 +357,23 @@ PtychographySolver<ExecutionSpace, Real, Storage>::PtychographySolver(
     probe_gradient_ = zeros<Complex***>(space, "probe_gradient", shape.modes, shape.probe, shape.probe);
   if (options.optics)
     lens_.emplace(space, shape.probe, shape.detector, *options.optics);
+  if (const std::int64_t c = shape.relaxation, m = shape.probe; c > 0) {
+    coefficients_ = zeros<Complex**>(space, "coefficients", loss_.count(), c);
+    coefficient_gradient_ = zeros<Complex**>(space, "coefficient_gradient", loss_.count(), c);
+    relaxation_ = zeros<Complex***>(space, "relaxation", c, m, m);
+    relaxation_gradient_ = zeros<Complex***>(space, "relaxation_gradient", c, m, m);
+  }
+  if (loss_.options().pattern_factors) {
+    factors_ = zeros<Real*>(space, "factors", loss_.count());
+    factor_gradient_ = zeros<Real*>(space, "factor_gradient", loss_.count());
+    Impl::fill(space, "Bracewell::PtychographySolver::first_factors", factors_.data(), loss_.count(),
+               Real(1));
+  }
+  if (const std::int64_t n = shape.detector; loss_.options().detector_background) {
+    background_roots_ = zeros<Real**>(space, "background_roots", n, n);
+    background_ = zeros<Real**>(space, "background", n, n);
+    background_gradient_ = zeros<Real**>(space, "background_gradient", n, n);
+  }
 }
 
 template <class ExecutionSpace, class Real, class Storage>
@@ -328,6 +384,10 @@ void PtychographySolver<ExecutionSpace, Real, Storage>::set_reduction(const Exec
   check.require(bool(reduction.sum), "reduction.sum", "a function", "none");
   check.require(!modulus_steps_, "options.steps",
                 "PtychographySteps::Adam where patterns are in several processes", "others");
+  const auto& shape = loss_.sizes();
+  check.require(shape.slices == 1 && shape.relaxation == 0 && !loss_.options().detector_background, "loss",
+                "one slice, no relaxation and no background where patterns are in several processes",
+                "others");
   reduction_ = std::move(reduction);
   if (refines_positions())
     find_common_moves(space);
@@ -344,11 +404,19 @@ void PtychographySolver<ExecutionSpace, Real, Storage>::step(const ExecutionSpac
   Kokkos::Profiling::ScopedRegion region("Bracewell::PtychographySolver::step");
   PtychographyOutputs<Real, Memory> outputs{.loss = loss_of_step(steps_)};
   if (options_.object_rate > 0)
-    outputs.object_gradient = object_gradient_;
+    outputs.object_gradient = slices<Complex>(object_gradient_);
   if (Impl::trains_probe(options_))
     outputs.probe_gradient = probe_gradient_;
   if (refines_positions())
     outputs.position_gradient = positions_.gradient();
+  if (coefficients_.size() > 0) {
+    outputs.coefficient_gradient = coefficient_gradient_;
+    outputs.relaxation_gradient = relaxation_gradient_;
+  }
+  if (factors_.size() > 0)
+    outputs.factor_gradient = factor_gradient_;
+  if (background_.size() > 0)
+    outputs.background_gradient = background_gradient_;
   evaluate(space, outputs, subset, used);
   if (options_.object_rate > 0 && !projects())
     complex_object_gradients(space, amplitude_, phase_, object_gradient_,
@@ -377,7 +445,11 @@ void PtychographySolver<ExecutionSpace, Real, Storage>::evaluate(const Execution
                                     {"phase()", Reals(phase_)},
                                     {"probe()", Array<Complex, Memory>(probe_)},
                                     {"aberrations()", Reals(aberrations_)},
-                                    {"displacements()", Reals(displacements())}});
+                                    {"displacements()", Reals(displacements())},
+                                    {"coefficients()", Array<Complex, Memory>(coefficients_)},
+                                    {"relaxation()", Array<Complex, Memory>(relaxation_)},
+                                    {"factors()", Reals(factors_)},
+                                    {"background_roots()", Reals(background_roots_)}});
   Kokkos::Profiling::ScopedRegion region("Bracewell::PtychographySolver::evaluate");
   evaluate(space, PtychographyOutputs<Real, Memory>{.loss = loss}, subset, patterns_of(subset, of_all));
 }
@@ -460,16 +532,24 @@ std::size_t PtychographySolver<ExecutionSpace, Real, Storage>::bytes_needed(
     const ExecutionSpace& space, const PtychographyShape& shape, const Impl::HostPositions& positions,
     const PtychographyOptions& of_loss, const PtychographySolverOptions& options) {
   const auto count = static_cast<std::size_t>(positions.count),
-             object = static_cast<std::size_t>(shape.object[0]) * static_cast<std::size_t>(shape.object[1]),
+             object = static_cast<std::size_t>(shape.slices) * static_cast<std::size_t>(shape.object[0]) *
+                      static_cast<std::size_t>(shape.object[1]),
              probe = static_cast<std::size_t>(shape.modes) * static_cast<std::size_t>(shape.probe) *
                      static_cast<std::size_t>(shape.probe),
              probes = Impl::trains_probe(options) ? std::size_t(2) : std::size_t(1);
   const bool adam = options.steps == PtychographySteps::Adam;
-  const auto adams = Impl::solver_sizes(shape, static_cast<std::int64_t>(count), options);
+  const auto adams = Impl::solver_sizes(shape, of_loss, static_cast<std::int64_t>(count), options);
   std::size_t bytes =
       Loss::bytes_needed(space, shape, positions, of_loss) +
       sizeof(Real) * ((adam ? 8 : 6) * object + 2 * probes * probe + 2 * probe_parameter_count) +
       sizeof(double) * static_cast<std::size_t>(options.history);
+  const auto window = static_cast<std::size_t>(shape.probe) * static_cast<std::size_t>(shape.probe);
+  bytes += 2 * sizeof(Complex) * static_cast<std::size_t>(shape.relaxation) * (count + window);
+  if (of_loss.pattern_factors)
+    bytes += 2 * sizeof(Real) * count;
+  if (of_loss.detector_background)
+    bytes += 3 * sizeof(Real) * static_cast<std::size_t>(shape.detector) *
+             static_cast<std::size_t>(shape.detector);
   if (!adams.empty())
     bytes += Adam<ExecutionSpace, Real>::bytes_needed(space, adams);
   if (!adam || options.projections_first > 0)
@@ -490,10 +570,20 @@ void PtychographySolver<ExecutionSpace, Real, Storage>::evaluate(
   if (lens_)
     lens_->evaluate(space, aberrations_, probe_);
   complex_object(space, amplitude_, phase_, object_);
-  typename Loss::Inputs inputs{.object = object_, .probe = probe_, .mean_of = mean_of};
+  typename Loss::Inputs inputs{.object = slices<const Complex>(object_), .probe = probe_, .mean_of = mean_of};
   if (refines_positions()) {
     positions_.move(space);
     inputs.positions = positions_.positions();
+  }
+  if (coefficients_.size() > 0)
+    inputs.coefficients = coefficients_, inputs.relaxation = relaxation_;
+  if (factors_.size() > 0)
+    inputs.factors = factors_;
+  if (background_.size() > 0) {
+    Kokkos::parallel_for("Bracewell::PtychographySolver::background",
+                         Kokkos::RangePolicy<ExecutionSpace>(space, 0, background_.size()),
+                         Impl::SquareRoots<Real>{background_roots_.data(), background_.data()});
+    inputs.detector_background = background_;
   }
   loss_.evaluate(space, inputs, outputs, subset);
   if (reduction_)
@@ -537,8 +627,24 @@ void PtychographySolver<ExecutionSpace, Real, Storage>::update(const ExecutionSp
     all.push_back({probe_, probe_gradient_, rate_factor_ * options_.probe_rate});
   if (refines_positions())
     all.push_back({displacements(), positions_.gradient(), rate_factor_ * options_.position_rate});
+  if (coefficients_.size() > 0) {
+    all.push_back({coefficients_, coefficient_gradient_, rate_factor_ * options_.coefficient_rate});
+    all.push_back({relaxation_, relaxation_gradient_, rate_factor_ * options_.relaxation_rate});
+  }
+  if (factors_.size() > 0)
+    all.push_back({factors_, factor_gradient_, rate_factor_ * options_.factor_rate});
+  if (background_.size() > 0) {
+    Kokkos::parallel_for("Bracewell::PtychographySolver::background_gradient",
+                         Kokkos::RangePolicy<ExecutionSpace>(space, 0, background_.size()),
+                         Impl::RootGradients<Real>{background_roots_.data(), background_gradient_.data()});
+    all.push_back({background_roots_, background_gradient_, rate_factor_ * options_.background_rate});
+  }
   if (adam_)
     adam_->step(space, all);
+  if (factors_.size() > 0)
+    Kokkos::parallel_for("Bracewell::PtychographySolver::limit_factors",
+                         Kokkos::RangePolicy<ExecutionSpace>(space, 0, factors_.size()),
+                         Impl::LimitFactors<Real>{factors_.data()});
   if (refines_positions())
     positions_.limit(space, options_.position_limit, sum_of_numbers());
 }

@@ -35,8 +35,8 @@ struct PtychographySolverOptions {
       0.01; ///< of amplitude and phase (Adam), or of the object's step, about 1; 0: they stay
   double probe_rate = 0.001; ///< of probe pixels (without optics); 0: they stay
   double regularisation = 1; ///< alpha in (0, 1] of steps other than Adam
-  /// So many whole steps of Projections of object and probe come before Adam, whose averages begin after them; positions stay
-  /// meanwhile. Rates of zero keep object and probe. Far starts come nearer in fewer steps than by Adam.
+  /// So many whole steps of Projections of object and probe come before Adam, whose averages begin after them; all else stays
+  /// meanwhile. One slice. Rates of zero keep object and probe. Far starts come nearer in fewer steps than by Adam.
   std::int64_t projections_first = 0;
   /// Given, the probe is that of a lens with five parameters (AberratedProbe), which are trained in place of
   /// its pixels.
@@ -46,9 +46,13 @@ struct PtychographySolverOptions {
   /// Pixels by which a step moves positions, about; 0: they stay. Else the loss is made with
   /// options.refine_positions.
   double position_rate = 0;
-  double position_limit = 5;    ///< pixels that a position may be moved by on each axis
-  AdamOptions adam = {};        ///< constants of the optimiser
-  std::int64_t history = 10000; ///< the losses of so many steps are kept
+  double position_limit = 5;      ///< pixels that a position may be moved by on each axis
+  double coefficient_rate = 0.01; ///< of coefficients, where the loss has a relaxation; 0: they stay
+  double relaxation_rate = 0.001; ///< of its modes, whose values are about those of the probe
+  double factor_rate = 0.01;      ///< of factors of patterns, where the loss has them
+  double background_rate = 0.1;   ///< of roots of the background, where the loss has one
+  AdamOptions adam = {};          ///< constants of the optimiser
+  std::int64_t history = 10000;   ///< the losses of so many steps are kept
 };
 
 /// Passes, batches and rates that reach the answer of most scans from a rough start: whole steps of Projections, which are

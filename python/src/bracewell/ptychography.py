@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, Optional, Sequence
 import numpy
 
 from . import _core
-from ._arrays import Array, as_like, as_real, current_stream, empty, is_complex, on_host, result, shape_of
+from ._arrays import Array, as_like, as_real, current_stream, empty, is_complex, is_double, on_host, result, shape_of
 
 
 def _total(patterns: Array, weights: Optional[Array]) -> float:
@@ -28,6 +28,10 @@ class PtychographyResult(NamedTuple):
     object: Optional[Array]  #: complex, like the object
     probe: Optional[Array]  #: complex, like the probe
     positions: Optional[Array]  #: real ``[N, 2]``, per pixel
+    factors: Optional[Array] = None  #: real ``[N]``
+    background: Optional[Array] = None  #: real ``[n, n]``
+    coefficients: Optional[Array] = None  #: complex ``[N, relaxation]``
+    relaxation: Optional[Array] = None  #: complex ``[relaxation, m, m]``
 
 
 def _check_subset(function, subset, count):
@@ -66,6 +70,11 @@ class PtychographyLoss:
             are not negative.
         fresnel_number: near field, by the Fresnel transfer function; far field by default.
         refine_positions: `evaluate` takes positions and gives their gradient.
+        slice_fresnel_numbers: of an object of several slices, one less than there are: (probe's window)^2 / (wavelength distance)
+            from each slice to the next. The object is ``[slices, rows, columns]`` then.
+        relaxation: C modes v_c by which the probe of a pattern differs from that of all, p_j = p + sum_c a_jc v_c in the first mode.
+        pattern_factors: I_j is multiplied by a factor of pattern j.
+        detector_background: an intensity per detector pixel is added to all I_j.
 
     Raises:
         ValueError: on shapes and options that do not fit, windows that leave the object, and intensities that are negative or
@@ -75,7 +84,8 @@ class PtychographyLoss:
     def __init__(self, patterns: Array, positions: Any, object_shape: Sequence[int], probe_size: int, *, modes: int = 1,
                  loss: str = "amplitude", scale: str = "pattern", counts: float = 1, background: float = 1e-3,
                  weights: Optional[Array] = None, fresnel_number: Optional[float] = None, refine_positions: bool = False,
-                 stream: Optional[int] = None):
+                 slice_fresnel_numbers: Sequence[float] = (), relaxation: int = 0, pattern_factors: bool = False,
+                 detector_background: bool = False, stream: Optional[int] = None):
         shape = shape_of("PtychographyLoss", "patterns", patterns)
         if len(shape) != 3:
             raise ValueError(f"bracewell.PtychographyLoss: patterns: expected [N, n, n], found {len(shape)} axes")
@@ -91,11 +101,15 @@ class PtychographyLoss:
         self._plan = _core.PtychographyPlan.make(
             empty(patterns, (1,), "real"), on_host(positions, "float64"), int(object_shape[0]), int(object_shape[1]),
             int(probe_size), shape[-1], int(modes), loss, kind, scale == "pattern", float(counts), float(background),
-            fresnel_number, bool(refine_positions), stream)
+            fresnel_number, bool(refine_positions), [float(number) for number in slice_fresnel_numbers], int(relaxation),
+            bool(pattern_factors), bool(detector_background), stream)
         self._plan.set_patterns(0, patterns, weights, stream)
         # Of an exit wave: the mean of its pattern in the far field, whose transforms are not normalised, or its sum.
         self.power = _total(patterns, weights) / shape[0] / (shape[-1]**2 if fresnel_number is None else 1)
         self.count, self.refines_positions = shape[0], bool(refine_positions)
+        self.slices, self.relaxation = len(slice_fresnel_numbers) + 1, int(relaxation)
+        self.pattern_factors, self.detector_background = bool(pattern_factors), bool(detector_background)
+        self.detector, self.pixel_power = shape[-1], self.power / (1 if fresnel_number is None else shape[-1]**2)
         self.object_shape, self.probe_shape = tuple(map(int, object_shape)), (int(modes), int(probe_size), int(probe_size))
 
     @property
@@ -103,29 +117,40 @@ class PtychographyLoss:
         """Bytes that the plan holds."""
         return self._plan.memory_bytes
 
-    def evaluate(self, object: Array, probe: Array, positions: Optional[Array] = None, *,
+    def evaluate(self, object: Array, probe: Array, positions: Optional[Array] = None, *, factors: Optional[Array] = None,
+                 background: Optional[Array] = None, coefficients: Optional[Array] = None, relaxation: Optional[Array] = None,
                  wanted: Sequence[str] = ("object", "probe"), subset: Optional[Array] = None,
                  stream: Optional[int] = None) -> PtychographyResult:
         """Loss and gradients.
 
         Args:
-            object: complex ``[rows, columns]``.
+            object: complex ``[rows, columns]``, of several slices ``[slices, rows, columns]``.
             probe: complex ``[m, m]`` or ``[modes, m, m]``.
             positions: float64 ``[N, 2]``, where they are refined.
-            wanted: gradients to compute, some of object, probe, positions.
+            factors: real ``[N]``, with pattern_factors.
+            background: real ``[n, n]``, with detector_background.
+            coefficients, relaxation: complex ``[N, C]`` and ``[C, m, m]``, with relaxation.
+            wanted: gradients to compute, by the names of the arguments.
             subset: int32 ``[K]``, indices of the patterns to use, each at most once; all by default.
         """
+        given = {"object": object, "probe": probe, "positions": positions, "factors": factors, "background": background,
+                 "coefficients": coefficients, "relaxation": relaxation}
         for name in wanted:
-            if name not in ("object", "probe", "positions"):
-                raise ValueError(f"bracewell.PtychographyLoss.evaluate: wanted: expected object, probe and positions, found {name}")
+            if name not in given:
+                raise ValueError(f"bracewell.PtychographyLoss.evaluate: wanted: expected some of {', '.join(given)}, found {name}")
         _check_subset("PtychographyLoss.evaluate", subset, self.count)
-        loss = empty(object, (1,), "float64")
-        objects = empty(object, object.shape, "complex") if "object" in wanted else None
-        probes = empty(object, probe.shape, "complex") if "probe" in wanted else None
-        moves = empty(object, (self.count, 2), "real") if "positions" in wanted else None
-        self._plan.evaluate(object, probe, positions, loss, None, objects, probes, moves, subset,
-                            current_stream(object, stream))
-        return PtychographyResult(*(result(value, object) for value in (loss, objects, probes, moves)))
+        loss, gradients = empty(object, (1,), "float64"), []
+        for name, value in given.items():
+            if name not in wanted:
+                gradients.append(None)
+            elif name == "positions":
+                gradients.append(empty(object, (self.count, 2), "real"))
+            elif value is None:
+                raise ValueError(f"bracewell.PtychographyLoss.evaluate: wanted: expected {name} where its gradient is, found none")
+            else:
+                gradients.append(empty(object, value.shape, "complex" if is_complex(value) else "real"))
+        self._plan.evaluate([*given.values(), subset], [loss, None, *gradients], current_stream(object, stream))
+        return PtychographyResult(*(result(value, object) for value in (loss, *gradients)))
 
 
 class PtychographySchedule(NamedTuple):
@@ -167,7 +192,7 @@ class PtychographySolver:
     Args:
         loss: which the solver takes over: of no use to others afterwards, even where options are refused.
         probe: complex ``[m, m]`` or ``[modes, m, m]``, where steps begin; of the loss's precision and device.
-        amplitude, phase: the object's, real ``[rows, columns]``; 1 and 0 by default.
+        amplitude, phase: the object's, real ``[rows, columns]``, of several slices ``[slices, rows, columns]``; 1 and 0 by default.
         steps: adam (along the exact gradients of amplitude, phase and probe), projections (ePIE: Maiden and Rodenburg,
             Ultramicroscopy 109, 2009; rPIE: Maiden, Johnson and Li, Optica 4, 2017) or least_squares (the same directions with the
             lengths of LSQ-ML: Odstrcil, Menzel and Guizar-Sicairos, Opt. Express 26, 2018). Those other than adam want the
@@ -177,7 +202,11 @@ class PtychographySolver:
         position_rate: pixels by which a step moves positions, about; 0: they stay. Else the loss has refine_positions.
         position_limit: pixels that a position may be moved by on each axis.
         regularisation: in (0, 1], alpha of rPIE; 1 is ePIE.
-        schedule: whose rates take the place of object_rate, probe_rate and regularisation; a rate of 0 stays. The probe gets the
+        coefficient_rate, relaxation_rate, factor_rate, background_rate: of what else the loss has, by adam; background_rate of the
+            background's roots. `relaxation` begins as noise of the probe's size, `coefficients` as 0, `factors` as 1, and
+            `background` as a thousandth of the mean count.
+        schedule: whose rates take the place of object_rate, probe_rate, regularisation, relaxation_rate and background_rate; a rate
+            of 0 stays. The probe gets the
             power of the mean pattern (far field: its mean, near field: its sum).
 
     Raises:
@@ -186,8 +215,8 @@ class PtychographySolver:
 
     def __init__(self, loss: PtychographyLoss, probe: Array, amplitude: Optional[Array] = None, phase: Optional[Array] = None, *,
                  steps: str = "adam", object_rate: float = 0.01, probe_rate: float = 0.001, position_rate: float = 0,
-                 position_limit: float = 5, regularisation: float = 1,
-                 schedule: Optional[PtychographySchedule] = None, stream: Optional[int] = None):
+                 position_limit: float = 5, regularisation: float = 1, coefficient_rate: float = 0.01, relaxation_rate: float = 0.001,
+                 factor_rate: float = 0.01, background_rate: float = 0.1, schedule: Optional[PtychographySchedule] = None, stream: Optional[int] = None):
         stream = current_stream(probe, stream)
         projections_first = 0
         if schedule is not None:
@@ -202,18 +231,41 @@ class PtychographySolver:
             object_rate = schedule.object_rate if object_rate > 0 else 0
             probe_rate = schedule.probe_rate * (loss.power / size)**0.5 if probe_rate > 0 else 0
             regularisation, projections_first = 0.1, schedule.projection_passes * schedule.batches
+            if loss.slices > 1:
+                projections_first = 0
+            relaxation_rate = 0.1 * (loss.power / size)**0.5 if relaxation_rate > 0 else 0
+            background_rate = 0.005 * loss.pixel_power**0.5 if background_rate > 0 else 0
         self._schedule = schedule
         self._like, self._count = empty(probe, (1,), "real"), loss.count
         self._object_shape, self._probe_shape = loss.object_shape, loss.probe_shape
+        if loss.slices > 1:
+            self._object_shape = (loss.slices, *loss.object_shape)
+        self._rows = (loss.slices * loss.object_shape[0], loss.object_shape[1])
+        self._modes, self._factors, self._detector = loss.relaxation, loss.pattern_factors, loss.detector
+        self._has_background, pixel = loss.detector_background, loss.pixel_power
         self._refines = position_rate > 0
         self._plan = _core.SolverPlan.make(self._like, loss._plan, steps, float(object_rate), float(probe_rate),
-                                           float(position_rate), float(position_limit), float(regularisation), projections_first, stream)
+                                           float(position_rate), float(position_limit), float(regularisation), projections_first,
+                                           float(coefficient_rate), float(relaxation_rate), float(factor_rate),
+                                           float(background_rate), stream)
         if amplitude is None:
             amplitude = empty(probe, self._object_shape, "real")
             amplitude[...] = 1
+        self._assign(0, amplitude, self._object_shape, self._rows, stream)
         if len(probe.shape) == 2:
             probe = probe.reshape(1, *probe.shape)
-        self._plan.set(amplitude, phase, probe, stream)
+        self._assign(2, probe, stream=stream)
+        if phase is not None:
+            self._assign(1, phase, self._object_shape, self._rows, stream)
+        if self._modes:
+            noise = numpy.random.default_rng(1).normal(size=(2, self._modes, *self._probe_shape[1:]))
+            like = "complex128" if is_double(probe) else "complex64"
+            noise = as_like(0.5**0.5 * (noise[0] + 1j * noise[1]), probe, like)
+            self._assign(5, probe[:1] * noise, stream=stream)
+        if self._has_background:
+            background = empty(probe, (self._detector, self._detector), "real")
+            background[...] = 0.001 * pixel
+            self._assign(7, background**0.5, stream=stream)
 
     def step(self, subset: Optional[Array] = None, *, stream: Optional[int] = None) -> None:
         """One step against all patterns, or those of a subset: int32 ``[K]``, indices, each at most once."""
@@ -250,21 +302,22 @@ class PtychographySolver:
 
     @property
     def amplitude(self) -> Array:
-        """The object's, real ``[rows, columns]``: a copy. Further steps set out from what is assigned."""
-        return self._copy(0, self._object_shape, "real")
+        """The object's, real ``[rows, columns]`` or ``[slices, rows, columns]``: a copy. Further steps set out from what is
+        assigned."""
+        return self._copy(0, self._rows, "real").reshape(self._object_shape)
 
     @amplitude.setter
     def amplitude(self, value: Array) -> None:
-        self._plan.set(value, None, None, current_stream(self._like, None))
+        self._assign(0, value, self._object_shape, self._rows)
 
     @property
     def phase(self) -> Array:
-        """The object's, real ``[rows, columns]``, radians: a copy. Further steps set out from what is assigned."""
-        return self._copy(1, self._object_shape, "real")
+        """The same of the phase, radians."""
+        return self._copy(1, self._rows, "real").reshape(self._object_shape)
 
     @phase.setter
     def phase(self, value: Array) -> None:
-        self._plan.set(None, value, None, current_stream(self._like, None))
+        self._assign(1, value, self._object_shape, self._rows)
 
     @property
     def probe(self) -> Array:
@@ -274,7 +327,49 @@ class PtychographySolver:
     @probe.setter
     def probe(self, value: Array) -> None:
         value = value.reshape(self._probe_shape) if len(value.shape) == 2 else value
-        self._plan.set(None, None, value, current_stream(self._like, None))
+        self._assign(2, value)
+
+    @property
+    def coefficients(self) -> Optional[Array]:
+        """Of the modes of relaxation, complex ``[N, C]``: a copy; None where the loss has none. Further steps set out from what is
+        assigned. Neither are their means zero nor the modes orthogonal."""
+        return self._copy(4, (self._count, self._modes), "complex") if self._modes else None
+
+    @coefficients.setter
+    def coefficients(self, value: Array) -> None:
+        self._assign(4, value)
+
+    @property
+    def relaxation(self) -> Optional[Array]:
+        """The modes of relaxation, complex ``[C, m, m]``: a copy; None where the loss has none. Further steps set out from what is
+        assigned."""
+        return self._copy(5, (self._modes, *self._probe_shape[1:]), "complex") if self._modes else None
+
+    @relaxation.setter
+    def relaxation(self, value: Array) -> None:
+        self._assign(5, value)
+
+    @property
+    def factors(self) -> Optional[Array]:
+        """Of the patterns' intensities, real ``[N]``: a copy; None where the loss has none. Further steps set out from what is
+        assigned."""
+        return self._copy(6, (self._count,), "real") if self._factors else None
+
+    @factors.setter
+    def factors(self, value: Array) -> None:
+        self._assign(6, value)
+
+    @property
+    def background(self) -> Optional[Array]:
+        """Per detector pixel, real ``[n, n]``: a copy; None where the loss has none. Further steps set out from what is assigned,
+        which is not negative; zeros stay."""
+        return self._copy(7, (self._detector, self._detector), "real")**2 if self._has_background else None
+
+    @background.setter
+    def background(self, value: Array) -> None:
+        if not bool((value >= 0).all()):
+            raise ValueError("bracewell.PtychographySolver: background: expected values >= 0, found others")
+        self._assign(7, value**0.5)
 
     @property
     def displacements(self) -> Optional[Array]:
@@ -289,10 +384,13 @@ class PtychographySolver:
 
     def _copy(self, place, shape, kind):
         values = empty(self._like, shape, kind)
-        targets = [None] * 4
-        targets[place] = values
-        self._plan.get(*targets, current_stream(self._like, None))
+        self._plan.get(place, values, current_stream(self._like, None))
         return result(values, self._like)
+
+    def _assign(self, place, value, shape=None, to=None, stream=None):
+        if shape is not None and tuple(value.shape) == tuple(shape):
+            value = value.reshape(to)
+        self._plan.set(place, value, current_stream(self._like, stream))
 
 
 class Adam:

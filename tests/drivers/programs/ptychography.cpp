@@ -124,7 +124,8 @@ TEST_CASE("the demonstration finds its object") {
   const auto& [folder, summary, scan] = demonstration();
   CHECK(number_after(summary, "error against the reference ") < 0.05);
   CHECK(std::abs(number_after(summary, "defocus ") - 12) < 0.3);
-  for (const auto* picture : {"scan_phase.png", "scan_amplitude.png", "scan_probe.png", "scan_loss.png"})
+  for (const auto* picture :
+       {"scan_phase.png", "scan_amplitude.png", "scan_probe.png", "scan_loss.png", "scan_patterns.png"})
     CHECK(fs::file_size(folder / picture) > 1000);
   // From the document's start (0.9 + 0.1 N, 0.1 N) the loss falls with every step once Adam's averages are
   // filled.
@@ -483,9 +484,12 @@ TEST_CASE("memory: an estimate before work, and a refusal with numbers") {
 TEST_CASE("a reconstruction that was interrupted goes on to the same result") {
   const TemporaryFolder folder;
   write_cxi(folder / "scan.cxi", demonstration().scan);
-  for (const std::string model : {"--passes 150 --batches 3 --seed 5",
-                                  "--passes 150 --train aberrations --convergence-angle 0.02 --defocus 11",
-                                  "--passes 150 --refine-positions --position-rate 0.2"}) {
+  for (const std::string model :
+       {"--passes 150 --batches 3 --seed 5",
+        "--passes 150 --train aberrations --convergence-angle 0.02 --defocus 11",
+        "--passes 150 --refine-positions --position-rate 0.2",
+        "--passes 60 --slices 2 --slice-distance 1e-8 --relaxation-modes 2 --find-factors "
+        "--find-background"}) {
     const std::string options = " --data scan.cxi --probe-size 48 --checkpoint-every 0 " + model,
                       command = "env OMP_NUM_THREADS=1 " + program + options + " --out ";
     CAPTURE(command);
@@ -505,7 +509,8 @@ TEST_CASE("a reconstruction that was interrupted goes on to the same result") {
       CHECK(read<float>(folder / "part.h5", dataset) == read<float>(folder / "whole.h5", dataset));
     CHECK(read<std::complex<float>>(folder / "part.h5", "/probe") ==
           read<std::complex<float>>(folder / "whole.h5", "/probe"));
-    for (const char* ending : {".h5", "_amplitude.png", "_phase.png", "_probe.png", "_loss.png"})
+    for (const char* ending :
+         {".h5", "_amplitude.png", "_phase.png", "_probe.png", "_loss.png", "_patterns.png"})
       fs::remove(folder / ("part" + std::string(ending)));
   }
 }
@@ -894,6 +899,324 @@ TEST_CASE("a probe that is given and stays keeps its power; modes are orthogonal
   CHECK(std::abs(product) < 1e-4 * power(probe));
   CHECK(std::abs(power({probe.begin(), probe.begin() + 48 * 48}) / power(probe) - powers[0]) < 1e-5);
   CHECK(text.find(", modes ") != std::string::npos);
+}
+
+namespace {
+
+/// A scan whose patterns are direct sums, of what goes beyond one probe on a thin object.
+struct ThickScan {
+  using Complex = std::complex<double>;
+  static constexpr int m = 24, step = 3, across = 9, count = across * across, size = m + step * (across - 1);
+  static constexpr double wavelength = 2e-12, pixel = 2e-11, fresnel_number = 6;
+  int slices = 1;
+  bool relaxed = false, weighted = false, lit = false; ///< probes, factors and a background of their own
+
+  static double distance() { return std::pow(m * pixel, 2) / (wavelength * fresnel_number); }
+  Complex object(int slice, int row, int column) const {
+    const double y = row, x = column;
+    if (slice == 0)
+      return std::polar(1 - 0.15 * ((row / 5 + column / 7) % 2),
+                        0.6 * std::sin(0.5 * x + 0.2 * y) * std::cos(0.3 * y));
+    return std::polar(std::hypot(x - 22, y - 26) < 9 ? 0.85 : 1.0, 0.5 * ((column / 4 + row / 6) % 2));
+  }
+  static Complex probe(int k, double defocus = 0.08) {
+    const double y = k / m - m / 2.0, x = k % m - m / 2.0;
+    return std::polar(std::exp(-(y * y + x * x) / 50), defocus * (y * y + 0.9 * x * x));
+  }
+  double defocus(int j) const { return relaxed ? 0.08 + 0.02 * std::sin(0.3 * j) : 0.08; }
+  double factor(int j) const { return weighted ? 1 + 0.25 * std::sin(1.7 * j) : 1; }
+  double background(int k) const { return lit ? 2 + k % m % 3 : 0; }
+
+  static std::vector<Complex> transform(std::vector<Complex> wave, int sign) {
+    for (const int apart : {1, m}) {
+      const std::vector<Complex> given = wave;
+      for (int line = 0; line < m; ++line)
+        for (int k = 0; k < m; ++k) {
+          Complex sum = 0;
+          for (int i = 0; i < m; ++i)
+            sum += given[std::size_t(line * (m + 1 - apart) + i * apart)] *
+                   std::polar(1.0, sign * 2 * M_PI * (k * i % m) / m);
+          wave[std::size_t(line * (m + 1 - apart) + k * apart)] = sum;
+        }
+    }
+    return wave;
+  }
+  /// Whole counts, the zero frequency at [0, 0].
+  std::vector<float> patterns() const {
+    std::vector<float> result;
+    for (int j = 0; j < count; ++j) {
+      std::vector<Complex> wave;
+      for (int k = 0; k < m * m; ++k)
+        wave.push_back(probe(k, defocus(j)));
+      for (int slice = 0; slice < slices; ++slice) {
+        for (int k = 0; k < m * m; ++k)
+          wave[std::size_t(k)] *= object(slice, j / across * step + k / m, j % across * step + k % m);
+        if (slice + 1 == slices)
+          break;
+        wave = transform(wave, -1);
+        const auto frequency = [](int k) { return double(2 * k < m ? k : k - m); };
+        for (int k = 0; k < m * m; ++k)
+          wave[std::size_t(k)] *=
+              std::polar(1.0 / (m * m), -M_PI / fresnel_number *
+                                            (std::pow(frequency(k / m), 2) + std::pow(frequency(k % m), 2)));
+        wave = transform(wave, 1);
+      }
+      wave = transform(wave, -1);
+      for (int k = 0; k < m * m; ++k)
+        result.push_back(float(std::round(factor(j) * std::norm(wave[std::size_t(k)]) + background(k))));
+    }
+    return result;
+  }
+  std::vector<double> positions() const {
+    std::vector<double> result;
+    for (int j = 0; j < count; ++j)
+      for (const int place : {j / across, j % across})
+        result.push_back(step * place);
+    return result;
+  }
+  /// PATH, and beside it truth.h5. The probe written is not quite the right one.
+  void write(const fs::path& path) const {
+    std::vector<std::complex<float>> written, right;
+    for (int k = 0; k < m * m; ++k)
+      written.emplace_back(probe(k, 0.07)), right.emplace_back(probe(k));
+    Hdf5Writer file(path);
+    file.write<float>("/data", {count, m, m}, patterns());
+    file.write<double>("/scan", {count, 2}, positions());
+    file.write<std::complex<float>>("/probe", {m, m}, written);
+    file.write_scalar("/wavelength", wavelength);
+    file.commit();
+    std::vector<float> amplitude, phase;
+    for (int slice = 0; slice < slices; ++slice)
+      for (int i = 0; i < size * size; ++i) {
+        amplitude.push_back(float(std::abs(object(slice, i / size, i % size))));
+        phase.push_back(float(std::arg(object(slice, i / size, i % size))));
+      }
+    Hdf5Shape shape{size, size};
+    if (slices > 1)
+      shape.insert(shape.begin(), slices);
+    Hdf5Writer truth(path.parent_path() / "truth.h5");
+    truth.write<float>("/object/amplitude", shape, amplitude);
+    truth.write<float>("/object/phase", shape, phase);
+    truth.write<std::complex<float>>("/probe", {1, m, m}, right);
+    truth.write<double>("/positions", {count, 2}, positions());
+    truth.commit();
+  }
+};
+
+} // namespace
+
+TEST_CASE("slices of an object are found, from the start and from a thin one, and told apart") {
+  const TemporaryFolder folder;
+  ThickScan{.slices = 2}.write(folder / "scan.h5");
+  const std::string command = program + " --data scan.h5 --reference truth.h5 --object-pixel 2e-11 --out ";
+  std::ostringstream slices;
+  slices << " --slices 2 --slice-distance " << ThickScan::distance();
+  const std::string thin = run_well(folder, command + "thin.h5"),
+                    thick = run_well(folder, command + "thick.h5" + slices.str());
+  INFO(thin << thick);
+  CHECK(number_after(thick, "error against the reference ") <
+        0.5 * number_after(thin, "error against the reference "));
+  CHECK(number_after(thick, ", slices ") < 0.1);
+  CHECK(number_after(thick, "amplitude residual ") < 0.1 * number_after(thin, "amplitude residual "));
+  CHECK(Hdf5Reader(folder / "thick.h5").shape("/object/phase") ==
+        Hdf5Shape{2, ThickScan::size, ThickScan::size});
+  const std::string on = run_well(folder, command + "on.h5 --passes 30 --continue thin.h5" + slices.str());
+  CHECK(number_after(on, "amplitude residual ") < number_after(thin, "amplitude residual "));
+  const std::string further =
+      run_well(folder, command + "further.h5 --passes 5 --continue thick.h5" + slices.str());
+  CHECK(number_after(further, ", slices ") < 0.1);
+  expect_bad_input(folder, command + "new.h5 --slices 3 --slice-distance 1e-8 2e-8 --continue thick.h5",
+                   {"thick.h5", "1 or 3 slices, found 2"});
+  expect_bad_input(folder, command + "new.h5 --slices 2", {"--slice-distance: expected 1", "found 0"});
+  expect_bad_input(folder, command + "new.h5 --slices 4 --slice-distance 1e-8 1e-8",
+                   {"--slice-distance: expected 1 or 3 numbers for 4 slices, found 2"});
+  expect_bad_input(folder, command + "new.h5 --slices 1 --slice-distance 1e-8", {"--slices of 2 or more"});
+  expect_bad_input(folder, command + "new.h5 --algorithm rpie" + slices.str(), {"--algorithm adam"});
+  expect_bad_input(folder, program + " --data scan.h5 --out new.h5" + slices.str(), {"--object-pixel"});
+}
+
+TEST_CASE("probes that change along the scan, factors and a background are found") {
+  const TemporaryFolder folder;
+  const std::string command = program + " --data scan.h5 --reference truth.h5 --object-pixel 2e-11 --out ";
+  const auto error = [&](const std::string& options) {
+    return number_after(run_well(folder, command + options), "error against the reference ");
+  };
+  ThickScan{.relaxed = true}.write(folder / "scan.h5");
+  const double one = error("one.h5"), relaxed = error("relaxed.h5 --relaxation-modes 2");
+  CHECK(relaxed < 0.6 * one);
+  // Modes are orthogonal, as strong as the probe, and their coefficients have no mean.
+  constexpr std::size_t pixels = ThickScan::m * ThickScan::m;
+  const auto modes = read<std::complex<float>>(folder / "relaxed.h5", "/relaxation/modes");
+  const auto probe = read<std::complex<float>>(folder / "relaxed.h5", "/probe"),
+             coefficients = read<std::complex<float>>(folder / "relaxed.h5", "/relaxation/coefficients");
+  REQUIRE(modes.size() == 2 * pixels);
+  REQUIRE(coefficients.size() == 2 * ThickScan::count);
+  std::complex<double> cross = 0, mean = 0;
+  double power = 0, first = 0;
+  for (std::size_t i = 0; i < pixels; ++i) {
+    cross += std::complex<double>(modes[i]) * std::conj(std::complex<double>(modes[pixels + i]));
+    power += std::norm(probe[i]), first += std::norm(modes[i]);
+  }
+  for (std::size_t i = 0; i < coefficients.size(); i += 2)
+    mean += std::complex<double>(coefficients[i]);
+  CHECK(std::abs(cross) < 1e-4 * power);
+  CHECK(std::abs(first / power - 1) < 1e-3);
+  CHECK(std::abs(mean) < 1e-3 * ThickScan::count);
+  // What was found is where another run begins.
+  CHECK(error("on.h5 --passes 3 --relaxation-modes 3 --continue relaxed.h5") < 1.2 * relaxed);
+
+  const ThickScan weighted{.weighted = true};
+  weighted.write(folder / "scan.h5");
+  const double even = error("even.h5"), found = error("factors.h5 --find-factors");
+  CHECK(found < 0.5 * even);
+  const auto factors = read<float>(folder / "factors.h5", "/factors");
+  REQUIRE(factors.size() == ThickScan::count);
+  double off = 0;
+  for (int j = 0; j < ThickScan::count; ++j)
+    off = std::max(off, std::abs(factors[std::size_t(j)] - weighted.factor(j)));
+  CHECK(off < 0.1);
+
+  ThickScan{.lit = true}.write(folder / "scan.h5");
+  const double dark = error("dark.h5"), background = error("background.h5 --find-background");
+  CHECK(background < 0.6 * dark);
+  const auto counts = read<float>(folder / "background.h5", "/background");
+  REQUIRE(counts.size() == pixels);
+  CHECK(std::ranges::all_of(counts, [](float value) { return value >= 0 && std::isfinite(value); }));
+  expect_bad_input(folder, command + "new.h5 --find-factors --scale-patterns",
+                   {"--find-factors", "scaled one by one"});
+}
+
+TEST_CASE("limits of amplitudes and a support of the probe hold") {
+  const TemporaryFolder folder;
+  ThickScan{}.write(folder / "scan.h5");
+  const std::string command =
+      program + " --data scan.h5 --reference truth.h5 --object-pixel 2e-11 --ignore-probe --passes 30 --out ";
+  run_well(folder, command + "bound.h5 --amplitude-limits 0.5 1.1 --probe-support 9.5");
+  for (const float amplitude : read<float>(folder / "bound.h5", "/object/amplitude"))
+    CHECK((amplitude >= 0.5f && amplitude <= 1.1f));
+  const auto probe = read<std::complex<float>>(folder / "bound.h5", "/probe");
+  for (int k = 0; k < ThickScan::m * ThickScan::m; ++k)
+    if (std::hypot(k / ThickScan::m - 12, k % ThickScan::m - 12) > 9.5)
+      CHECK(probe[std::size_t(k)] == 0.0f);
+  expect_bad_input(folder, command + "new.h5 --amplitude-limits 1 0.5", {"0 <= LOW < HIGH"});
+}
+
+TEST_CASE("the Fourier ring correlation of halves is a table, a picture and a number") {
+  const TemporaryFolder folder;
+  write_cxi(folder / "scan.cxi", demonstration().scan);
+  ThickScan{}.write(folder / "scan.h5");
+  const std::string text =
+      run_well(folder, program + " --data scan.h5 --object-pixel 2e-11 --passes 30 --frc --out out.h5");
+  CHECK(text.find("halves agree to ") != std::string::npos);
+  CHECK(fs::file_size(folder / "out_frc.png") > 1000);
+  std::ifstream table(folder / "out_frc.txt");
+  std::string header;
+  std::getline(table, header);
+  CHECK(header.find("correlation") != std::string::npos);
+  std::vector<std::array<double, 4>> rows;
+  for (std::array<double, 4> row{}; table >> row[0] >> row[1] >> row[2] >> row[3];)
+    rows.push_back(row);
+  REQUIRE(rows.size() > 8);
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    CHECK(std::abs(rows[i][0] * rows[i][1] - 1) < 1e-3); // frequency and period
+    CHECK(std::abs(rows[i][2]) <= 1 + 1e-6);
+    CHECK((rows[i][3] > 0 && rows[i][3] < 1));
+  }
+  CHECK(rows[1][2] > 0.9); // without noise
+  CHECK(rows[rows.size() / 3][2] > 0.7);
+  // The run itself is the one without halves.
+  run_well(folder, program + " --data scan.h5 --object-pixel 2e-11 --passes 30 --out alone.h5");
+  CHECK(read<float>(folder / "out.h5", "/object/phase") == read<float>(folder / "alone.h5", "/object/phase"));
+}
+
+TEST_CASE("scans in rows and columns, and positions in other forms, are the same scan") {
+  const Scan& scan = demonstration().scan;
+  const TemporaryFolder folder;
+  constexpr std::int64_t n = Scan::n;
+  // A raster of 3 x 4, whatever the demonstration's patterns are of: they are only to be read alike.
+  const double step = 1e-10;
+  std::vector<double> places, rows, columns, both;
+  for (int j = 0; j < Scan::count; ++j)
+    places.insert(places.end(), {step * (j % 4), step * (j / 4), 0.0});
+  Scan raster = scan;
+  raster.translation = places;
+  for (int j = 0; j < Scan::count; ++j)
+    rows.push_back(step * (j / 4)), columns.push_back(step * (j % 4));
+  const auto phase = [&](const std::string& data, const std::string& options = "") {
+    run_well(folder, program + " --data " + data + " --out out.h5" + few + options);
+    return read<float>(folder / "out.h5", "/object/phase");
+  };
+  write_cxi(folder / "raster.cxi", raster);
+  const auto expected = phase("raster.cxi");
+  const std::string geometry = "--wavelength 1.96875e-12 --object-pixel 2e-11 ";
+  const auto file = [&](const char* name, const std::string& data, const Hdf5Shape& shape, const auto& more) {
+    Hdf5Writer writer(folder / name);
+    writer.write<float>(data, shape, scan.patterns);
+    more(writer);
+    writer.commit();
+    return std::string(name);
+  };
+  const auto nothing = [](Hdf5Writer&) {};
+  const std::string four = file("four.h5", "/stem/data", {3, 4, n, n}, nothing);
+  CHECK(phase(four, geometry + "--data-path /stem/data --scan-step 1e-10") == expected);
+  expect_bad_input(folder, program + " --data four.h5 --data-path /stem/data --out new.h5 " + geometry,
+                   {"scan positions"});
+  expect_bad_input(folder, program + " --data raster.cxi --out new.h5 --scan-step 1e-10", {"--scan-step"});
+  const std::string single = file("single.h5", "/stem/data", {Scan::count, 1, n, n}, [&](Hdf5Writer& writer) {
+    writer.write<double>("/y", {Scan::count}, rows);
+    writer.write<double>("/x", {Scan::count, 1}, columns);
+    std::vector<double> turned = columns; // [2, N]: x, y
+    turned.insert(turned.end(), rows.begin(), rows.end());
+    writer.write<double>("/turned", {2, Scan::count}, turned);
+    std::vector<double> pixels;
+    for (const double metres : turned)
+      pixels.push_back(metres / 2e-11);
+    writer.write<double>("/pixels", {2, Scan::count}, pixels);
+    std::vector<double> named = turned;
+    for (double& value : named)
+      value *= 1e9;
+    writer.write<double>("/named", {2, Scan::count}, named);
+    writer.write_attribute("/named", "units", std::string("nm"));
+  });
+  const std::string in_single = geometry + "--data-path /stem/data --positions-path ";
+  CHECK(phase(single, in_single + "/y /x") == expected);
+  CHECK(phase(single, in_single + "/turned") == expected);
+  CHECK(phase(single, in_single + "/pixels --positions-in-pixels") == expected);
+  CHECK(relative_error(phase(single, in_single + "/named"), expected) < 1e-5);
+  expect_bad_input(folder, program + " --data single.h5 --out new.h5 " + in_single + "/stem/data",
+                   {"/stem/data"});
+  // py4DSTEM: the axes are beside the patterns.
+  const double detector = 1e-10 / (n * 2e-11);
+  const std::string cube = file("cube.h5", "/root/datacube/data", {3, 4, n, n}, [&](Hdf5Writer& writer) {
+    for (const auto& [name, size, unit] : {std::tuple("dim0", 1.0, "A"),
+                                           {"dim1", 1.0, "A"},
+                                           {"dim2", detector, "A^-1"},
+                                           {"dim3", detector, "A^-1"}}) {
+      const std::string place = std::string("/root/datacube/") + name;
+      writer.write<double>(place, {2}, std::vector<double>{0, size});
+      writer.write_attribute(place, "units", std::string(unit));
+    }
+  });
+  CHECK(relative_error(phase(cube, "--wavelength 1.96875e-12"), expected) < 1e-5);
+  // PtyPy: weights of good pixels, and keV.
+  std::vector<float> weights(static_cast<std::size_t>(Scan::count * n * n), 0.5f);
+  std::vector<std::uint32_t> mask(static_cast<std::size_t>(n * n), 0);
+  for (std::size_t i = 0; i < weights.size(); ++i)
+    if (i % (n * n) == 70)
+      weights[i] = 0, mask[70] = 1;
+  std::vector<double> ordered;
+  for (int j = 0; j < Scan::count; ++j)
+    ordered.insert(ordered.end(), {rows[std::size_t(j)], columns[std::size_t(j)]});
+  const std::string ptyd = file("scan.ptyd", "/chunks/0/data", {Scan::count, n, n}, [&](Hdf5Writer& writer) {
+    writer.write<float>("/chunks/0/weights", {Scan::count, n, n}, weights);
+    writer.write<double>("/chunks/0/positions", {Scan::count, 2}, ordered);
+    writer.write_scalar("/meta/energy", 1.98644586e-25 / 1.96875e-12 / 1.602176634e-16);
+    writer.write_scalar("/meta/distance", 1.0);
+    const double pixel = 1.96875e-12 / (64 * 2e-11);
+    writer.write<double>("/meta/psize", {2}, std::vector<double>{pixel, pixel});
+  });
+  write_cxi(folder / "masked.cxi", raster, {.mask = mask});
+  CHECK(relative_error(phase(ptyd), phase("masked.cxi")) < 1e-5);
 }
 
 TEST_CASE("far field: a Siemens star measured with X-rays") {

@@ -20,7 +20,6 @@ const PtychographySolverOptions& check_solver(const PtychographyShape& shape, co
                                               const PtychographySolverOptions& options) {
   const Arguments check{"PtychographySolver"};
   check.require(shape == loss.sizes(), "shape", "the sizes that the loss was made with", "others");
-  check.require(shape.slices == 1 && shape.relaxation == 0, "shape", "one slice and no relaxation", "others");
   const auto rate = [&](const char* argument, double value) {
     check.require(value >= 0 && value <= 1e30, argument, "learning rates that are finite and >= 0",
                   [&] { return number(value); });
@@ -28,6 +27,10 @@ const PtychographySolverOptions& check_solver(const PtychographyShape& shape, co
   rate("options.object_rate", options.object_rate);
   rate("options.probe_rate", options.probe_rate);
   rate("options.position_rate", options.position_rate);
+  rate("options.coefficient_rate", options.coefficient_rate);
+  rate("options.relaxation_rate", options.relaxation_rate);
+  rate("options.factor_rate", options.factor_rate);
+  rate("options.background_rate", options.background_rate);
   check.positive("options.position_limit", options.position_limit);
   check.require(options.position_rate == 0 || loss.refines_positions(), "options.position_rate",
                 "0, as the loss was made without options.refine_positions",
@@ -47,24 +50,30 @@ const PtychographySolverOptions& check_solver(const PtychographyShape& shape, co
   check.require(options.projections_first == 0 || options.steps == PtychographySteps::Adam,
                 "options.projections_first", "0 with steps other than Adam",
                 [&] { return number(options.projections_first); });
-  check.require(
-      (options.steps == PtychographySteps::Adam && options.projections_first == 0) ||
-          (!options.optics && loss.options().loss == PatternLoss::Amplitude &&
-           loss.options().scale == PatternScale::None),
-      "options.steps",
-      "PtychographySteps::Adam alone, but for pixels of the probe and the amplitude loss without scale",
-      "others");
+  check.require((options.steps == PtychographySteps::Adam && options.projections_first == 0) ||
+                    (!options.optics && shape.slices == 1 && loss.options().loss == PatternLoss::Amplitude &&
+                     loss.options().scale == PatternScale::None),
+                "options.steps",
+                "PtychographySteps::Adam alone, but for pixels of the probe, one slice and the amplitude "
+                "loss without scale",
+                "others");
   if (!options.optics)
     return options;
   check.require(shape.modes == 1, "options.optics", "one probe mode", [&] { return number(shape.modes); });
+  check.require(shape.relaxation == 0 && !loss.options().pattern_factors &&
+                    !loss.options().detector_background,
+                "options.optics", "a loss without relaxation, factors and background", "others");
   check_optics(check, *options.optics);
   return options;
 }
 
 /// Real numbers of what Adam changes, in the order in which a solver gives it them.
-inline std::vector<std::size_t> solver_sizes(const PtychographyShape& shape, std::int64_t count,
+inline std::vector<std::size_t> solver_sizes(const PtychographyShape& shape,
+                                             const PtychographyOptions& of_loss, std::int64_t count,
                                              const PtychographySolverOptions& options) {
-  const auto object = static_cast<std::size_t>(shape.object[0] * shape.object[1]);
+  const auto object = static_cast<std::size_t>(shape.slices * shape.object[0] * shape.object[1]),
+             window = static_cast<std::size_t>(shape.probe) * static_cast<std::size_t>(shape.probe),
+             patterns = static_cast<std::size_t>(count);
   const bool adam = options.steps == PtychographySteps::Adam;
   std::vector<std::size_t> all;
   all.reserve(3 + probe_parameter_count); // without it GCC 12 warns of an array's end
@@ -73,10 +82,15 @@ inline std::vector<std::size_t> solver_sizes(const PtychographyShape& shape, std
   if (options.optics)
     all.insert(all.end(), probe_parameter_count, 1);
   else if (adam && options.probe_rate > 0)
-    all.push_back(2 * static_cast<std::size_t>(shape.probe) * static_cast<std::size_t>(shape.probe) *
-                  static_cast<std::size_t>(shape.modes));
+    all.push_back(2 * window * static_cast<std::size_t>(shape.modes));
   if (options.position_rate > 0)
-    all.push_back(2 * static_cast<std::size_t>(count));
+    all.push_back(2 * patterns);
+  if (const auto modes = static_cast<std::size_t>(shape.relaxation); modes > 0)
+    all.insert(all.end(), {2 * patterns * modes, 2 * window * modes});
+  if (of_loss.pattern_factors)
+    all.push_back(patterns);
+  if (of_loss.detector_background)
+    all.push_back(static_cast<std::size_t>(shape.detector) * static_cast<std::size_t>(shape.detector));
   return all;
 }
 

@@ -118,6 +118,34 @@ struct LimitDisplacements {
   }
 };
 
+/// squares = roots^2.
+template <class T>
+struct SquareRoots {
+  const T* roots;
+  T* squares;
+
+  KOKKOS_FUNCTION void operator()(std::int64_t i) const { squares[i] = roots[i] * roots[i]; }
+};
+
+/// The gradient of squares becomes that of their roots.
+template <class T>
+struct RootGradients {
+  const T* roots;
+  T* gradients;
+
+  KOKKOS_FUNCTION void operator()(std::int64_t i) const { gradients[i] *= 2 * roots[i]; }
+};
+
+/// Factors of patterns stay so large that they come back.
+template <class T>
+struct LimitFactors {
+  T* factors;
+
+  KOKKOS_FUNCTION void operator()(std::int64_t i) const {
+    factors[i] = Kokkos::max(factors[i], static_cast<T>(0.01));
+  }
+};
+
 /// The positions that a PtychographySolver moves, or none: where they were at first, by how much they are moved, the
 /// gradient of that, and what all positions can do together, which is taken from it.
 template <class Space, class Real>
