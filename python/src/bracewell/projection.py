@@ -26,7 +26,7 @@ from typing import NamedTuple, Optional, Sequence
 import numpy
 
 from . import _core
-from ._arrays import Array, current_stream, empty, expect_writable, result, shape_of, zeros
+from ._arrays import Array, Held, current_stream, empty, expect_writable, result, shape_of, zeros
 
 
 @lru_cache(maxsize=256)
@@ -70,6 +70,27 @@ def _leading(axis, *arrays) -> int:
     return 1 if extent is None else extent
 
 
+def _expect_poses(function, leading, sizes, dimensions, **arrays) -> None:
+    """Whether what belongs to poses goes together: of batches and poses each array has one, or as many as all that have more.
+    `leading`: an array's name and its batches, and poses where it has some; `sizes`: of projections."""
+    name, extents = leading
+    known = [(extent, name) for extent in (*extents, 1)[:2]]
+    inner = {"matrices": (dimensions, dimensions), "shifts": (len(sizes),)}
+    for name, array in arrays.items():
+        if array is None:
+            continue
+        shape, behind = shape_of(function, name, array), inner.get(name, _half(sizes))
+        if len(shape) != 2 + len(behind) or shape[2:] != behind:
+            raise ValueError(f"bracewell.{function}: {name}: expected [batches, poses, {', '.join(map(str, behind))}], found "
+                             f"{list(shape)}")
+        for axis, what in enumerate(("batches", "poses")):
+            most, of = known[axis]
+            if shape[axis] != 1 and most != 1 and shape[axis] != most:
+                raise ValueError(f"bracewell.{function}: {name}: expected 1 or {most} {what}, as {of} has, found {shape[axis]}")
+            if most == 1:
+                known[axis] = shape[axis], name
+
+
 def project(reconstruction: Array, matrices: Array, shifts: Optional[Array] = None, filters: Optional[Array] = None, *,
             shape: Optional[Sequence[int]] = None, width: Optional[int] = None, interpolation: str = "catmull_rom",
             oversampling: Optional[float] = None, radius: Optional[float] = None, ewald_radius: Optional[float] = None,
@@ -99,6 +120,8 @@ def project(reconstruction: Array, matrices: Array, shifts: Optional[Array] = No
     expect_writable("project", out)
     volume = _sizes("project", "reconstruction", reconstruction, 1, width)
     sizes = tuple(shape) if shape is not None else volume[-2:]
+    _expect_poses("project", ("reconstruction", reconstruction.shape[:1]), sizes, len(volume), matrices=matrices, shifts=shifts,
+                  filters=filters)
     if out is None:
         out = empty(reconstruction, (_leading(0, reconstruction, matrices, shifts, filters),
                                      _leading(1, matrices, shifts, filters), *_half(sizes)), "complex")
@@ -152,7 +175,7 @@ def project_gradients(reconstruction: Array, matrices: Array, cotangent: Array, 
     return ProjectGradients(**{name: result(value, reconstruction) for name, value in gradients.items()})
 
 
-class PreparedReference:
+class PreparedReference(Held):
     """A reconstruction, or a batch of them, copied once into an order in which GPUs sample it fastest: for projecting it
     again and again, in few poses or many.
 
@@ -169,8 +192,11 @@ class PreparedReference:
                  half: bool = False, stream: Optional[int] = None):
         self._sizes = _sizes("PreparedReference", "reconstruction", reconstruction, 1, width)
         self._batches, self._interpolation = reconstruction.shape[0], interpolation
+        self.shape, self.interpolation = self._sizes, interpolation
         self._plan = _core.ReferencePlan.make(empty(reconstruction, (1,), "real"), reconstruction, self._sizes[-1],
                                               interpolation, bool(half), current_stream(reconstruction, stream))
+
+    _shown = ("shape", "interpolation")
 
     @property
     def memory_bytes(self) -> int:
@@ -184,6 +210,8 @@ class PreparedReference:
         """`bracewell.project` of it."""
         expect_writable("PreparedReference.project", out)
         sizes = tuple(shape) if shape is not None else self._sizes[-2:]
+        _expect_poses("PreparedReference.project", ("reconstruction", (self._batches,)), sizes, len(self._sizes), matrices=matrices,
+                      shifts=shifts, filters=filters)
         if out is None:
             out = empty(matrices, (max(self._batches, _leading(0, matrices, shifts, filters)),
                                    _leading(1, matrices, shifts, filters), *_half(sizes)), "complex")
@@ -233,7 +261,7 @@ class PoseScores(NamedTuple):
     shifts: Optional[Array]  #: int32 ``[N, best]``, their best shifts; -1: none
 
 
-class PoseScoring:
+class PoseScoring(Held):
     """Compares images X with projections P of a reference at candidate poses and shifts, as in searches for orientations and
     template matching, without writing projections::
 
@@ -348,7 +376,12 @@ def backproject(projections: Array, matrices: Array, shifts: Optional[Array] = N
         (data, weight); weight is None without weights.
     """
     sizes = _sizes("backproject", "projections", projections, 2, width)
-    dimensions = shape_of("backproject", "matrices", matrices)[-1]
+    dimensions = (0, *shape_of("backproject", "matrices", matrices))[-1]
+    if dimensions not in (2, 3):
+        raise ValueError(f"bracewell.backproject: matrices: expected [batches, poses, 3, 3] or [batches, poses, 2, 2], found "
+                         f"{list(matrices.shape)}")
+    _expect_poses("backproject", ("projections", projections.shape[:2]), sizes, dimensions, matrices=matrices, shifts=shifts,
+                  filters=filters, weights=weights)
     if shape is None:
         shape = sizes if dimensions <= len(sizes) else (sizes[0],) + sizes
     if data is None:

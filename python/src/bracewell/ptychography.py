@@ -3,12 +3,12 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple, Optional, Sequence
+from typing import Any, Callable, NamedTuple, Optional, Sequence
 
 import numpy
 
 from . import _core
-from ._arrays import Array, as_like, as_real, current_stream, empty, is_complex, on_host, result, shape_of
+from ._arrays import Array, Held, as_like, as_real, current_stream, empty, is_complex, on_host, result, shape_of
 
 
 def _total(patterns: Array, weights: Optional[Array]) -> float:
@@ -44,7 +44,7 @@ def _check_subset(function, subset, count):
         raise ValueError(f"bracewell.{function}: subset: expected each index at most once, found {repeated[0]} again")
 
 
-class PtychographyLoss:
+class PtychographyLoss(Held):
     """The loss of a ptychographic model against measured patterns, and its exact gradients::
 
         psi_jl(r) = O(y_j + r) p_l(r),   I_j = sum_l |FFT psi_jl|^2,   L = 1 / (N n^2) sum_j sum_k w_k l(J_jk, t_jk)
@@ -98,6 +98,8 @@ class PtychographyLoss:
         self.count, self.refines_positions = shape[0], bool(refine_positions)
         self.object_shape, self.probe_shape = tuple(map(int, object_shape)), (int(modes), int(probe_size), int(probe_size))
 
+    _shown = ("count", "object_shape", "probe_shape", "refines_positions")
+
     @property
     def memory_bytes(self) -> int:
         """Bytes that the plan holds."""
@@ -150,7 +152,7 @@ class PtychographySchedule(NamedTuple):
                                     tuple(numbers[5:]))
 
 
-class PtychographySolver:
+class PtychographySolver(Held):
     """Reconstructs object and probe from the patterns of a loss, in steps that keep all they need on the device::
 
         solver = bracewell.PtychographySolver(loss, probe, probe_rate=0)
@@ -202,7 +204,7 @@ class PtychographySolver:
             object_rate = schedule.object_rate if object_rate > 0 else 0
             probe_rate = schedule.probe_rate * (loss.power / size)**0.5 if probe_rate > 0 else 0
             regularisation, projections_first = 0.1, schedule.projection_passes * schedule.batches
-        self._schedule = schedule
+        self._schedule, self.steps = schedule, steps
         self._like, self._count = empty(probe, (1,), "real"), loss.count
         self._object_shape, self._probe_shape = loss.object_shape, loss.probe_shape
         self._refines = position_rate > 0
@@ -215,13 +217,20 @@ class PtychographySolver:
             probe = probe.reshape(1, *probe.shape)
         self._plan.set(amplitude, phase, probe, stream)
 
+    _shown = ("steps", "_object_shape", "_probe_shape")
+
     def step(self, subset: Optional[Array] = None, *, stream: Optional[int] = None) -> None:
         """One step against all patterns, or those of a subset: int32 ``[K]``, indices, each at most once."""
         _check_subset("PtychographySolver.step", subset, self._count)
         self._plan.step(subset, current_stream(self._like, stream))
 
-    def run(self, *, seed: int = 0, stream: Optional[int] = None) -> list[float]:
+    def run(self, *, seed: int = 0, progress: Optional[Callable[[int, float], Any]] = None,
+            stream: Optional[int] = None) -> list[float]:
         """All passes of the schedule, in batches of patterns by chance.
+
+        Args:
+            seed: of the batches.
+            progress: is called after every pass with the number of passes that were made and the mean loss of its steps.
 
         Returns:
             the mean loss of the steps of every pass.
@@ -238,6 +247,8 @@ class PtychographySolver:
             for batch in random.permutation(len(parts)):
                 self._plan.step(parts[batch], stream)
             losses.append(float(numpy.mean(self._plan.losses(stream)[-len(parts):])))
+            if progress is not None:
+                progress(len(losses), losses[-1])
         return losses
 
     def set_rate_factor(self, factor: float) -> None:
@@ -295,7 +306,7 @@ class PtychographySolver:
         return result(values, self._like)
 
 
-class Adam:
+class Adam(Held):
     """Adam (Kingma and Ba, arXiv:1412.6980, algorithm 1), in the update order of torch.optim.Adam.
 
     Args:
@@ -322,6 +333,8 @@ class Adam:
         first = self.parameters[0]
         self._plan = _core.AdamPlan.make(empty(first, (1,), "real"), sizes, beta1, beta2, epsilon,
                                          current_stream(first, stream))
+
+    _shown = ("parameters", "learning_rates")
 
     def step(self, gradients: Sequence[Array], *, stream: Optional[int] = None) -> None:
         """One step against the gradients, one for each parameter, d/dRe + i d/dIm of complex ones."""

@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import Optional, Sequence
 
 from . import _core
-from ._arrays import Array, current_stream, empty, result, shape_of
+from ._arrays import Array, as_real, current_stream, empty, result, shape_of
 
 
 def pad_centre(centred: Array, shape: Sequence[int], *, stream: Optional[int] = None) -> Array:
@@ -19,9 +19,11 @@ def pad_centre(centred: Array, shape: Sequence[int], *, stream: Optional[int] = 
     Returns:
         Real ``[B, (D,) H, W]``, ready for ``rfftn``.
     """
-    out = empty(centred, (shape_of("pad_centre", "centred", centred)[0], *shape), "real")
+    batch = shape_of("pad_centre", "centred", centred)[:1]
+    given, centred = centred, as_real(centred)
+    out = empty(centred, (*batch, *shape), "real")
     _core.pad_centre(centred, out, current_stream(centred, stream))
-    return result(out, centred)
+    return result(out, given)
 
 
 def crop_centre(padded: Array, shape: Sequence[int], scale: float = 1, *, stream: Optional[int] = None) -> Array:
@@ -31,7 +33,7 @@ def crop_centre(padded: Array, shape: Sequence[int], scale: float = 1, *, stream
         padded: real ``[B, (D,) H, W]``, origin at element 0.
         shape: sizes ((d,) h, w) of the box.
     """
-    out = empty(padded, (shape_of("crop_centre", "padded", padded)[0], *shape), "real")
+    out = empty(padded, (*shape_of("crop_centre", "padded", padded)[:1], *shape), "real")
     _core.crop_centre(padded, out, float(scale), current_stream(padded, stream))
     return result(out, padded)
 
