@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import operator
 from functools import lru_cache
 from typing import Any, Callable, Optional, Sequence
 
@@ -52,6 +53,30 @@ def shape_of(function: str, name: str, array: Array) -> tuple[int, ...]:
         return tuple(array.shape)
     except AttributeError:
         raise TypeError(f"bracewell.{function}: {name}: expected an array, found {type(array).__name__}") from None
+
+
+def number(name: str, value: Any) -> Any:
+    """A real number, or None where none is given.
+
+    Raises:
+        TypeError: where it is something else.
+    """
+    try:
+        return None if value is None else float(value)
+    except (TypeError, ValueError):
+        raise TypeError(f"bracewell: {name}: expected a number, found {type(value).__name__}") from None
+
+
+def whole(name: str, value: Any) -> int:
+    """A whole number.
+
+    Raises:
+        TypeError: where it is something else.
+    """
+    try:
+        return operator.index(value)
+    except TypeError:
+        raise TypeError(f"bracewell: {name}: expected a whole number, found {_brief(value)}") from None
 
 
 def as_real(array: Array, like: Optional[Array] = None) -> Array:
@@ -228,7 +253,7 @@ def place(array: Array) -> tuple:
 
 def _brief(value: Any) -> str:
     shape = getattr(value, "shape", None)
-    if shape is not None and len(shape) > 0:
+    if shape is not None and hasattr(value, "dtype") and len(shape) > 0:
         return f"{str(value.dtype).rpartition('.')[2]}{list(shape)}"
     if isinstance(value, (list, tuple)) and len(value) > 3:
         return f"<{len(value)} values>"

@@ -7,7 +7,7 @@ from __future__ import annotations
 from typing import Any, Optional
 
 from . import _core
-from ._arrays import Array, as_real, current_stream, empty, expect_shape, result, shape_of
+from ._arrays import Array, as_real, current_stream, empty, expect_shape, result, shape_of, whole
 from .tomography import _radians
 
 
@@ -46,8 +46,9 @@ def retrieve_phase(sinograms: Array, *, wavelength: float, distance: float, pixe
     given, sinograms = sinograms, as_real(sinograms)
     out = empty(sinograms, shape, "real")
     stream = current_stream(sinograms, stream)
-    _core.RowPlan.phase(empty(sinograms, (1,), "real"), method, max(1, shape[1]), shape[0], shape[2], float(wavelength),
-                        float(distance), float(pixel_size), float(delta_beta), float(regularisation), padding, attenuation,
+    _core.RowPlan.phase(empty(sinograms, (1,), "real"), str(method), max(1, shape[1]), shape[0], shape[2], float(wavelength),
+                        float(distance), float(pixel_size), float(delta_beta), float(regularisation),
+                        None if padding is None else whole("padding", padding), bool(attenuation),
                         stream).execute(sinograms, out, stream)
     return result(out, given)
 

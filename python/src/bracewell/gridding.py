@@ -6,15 +6,15 @@ from __future__ import annotations
 from typing import Any, Optional, Sequence
 
 from . import _core
-from ._arrays import (Array, Planned, as_complex, as_like, as_real, copied, current_stream, empty, expect_shape, is_complex, place,
-                      real_type, result)
+from ._arrays import (Array, Planned, as_complex, as_like, as_real, copied, current_stream, empty, expect_shape, is_complex,
+                      number, place, real_type, result)
 
 
 class _PlannedForSlices(Planned):
     """Has a compiled plan for every precision and device, made at the first call, and again for more slices."""
 
     def __init__(self, name, tolerance, oversampling):
-        self._name, self._options, self._plans = name, (float(tolerance), oversampling), {}
+        self._name, self._options, self._plans = name, (number("tolerance", tolerance), number("oversampling", oversampling)), {}
 
     tolerance = property(lambda self: self._options[0])
     oversampling = property(lambda self: self._options[1])

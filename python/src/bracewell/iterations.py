@@ -25,10 +25,12 @@ class LeastSquaresSolver(Planned):
     """
 
     def __init__(self, pair: Union[Tomography, Laminography], *, method: str = "conjugate_gradients"):
+        if not isinstance(pair, (Tomography, Laminography)):
+            raise TypeError(f"bracewell.LeastSquaresSolver: pair: expected Tomography or Laminography, found {type(pair).__name__}")
         if pair.weights:
             raise ValueError("bracewell.LeastSquaresSolver: pair: expected one without weights of angles (solve() takes weights of "
                              "all values), found some")
-        self.pair, self.method = pair, method
+        self.pair, self.method = pair, str(method)
         self._plans: dict = {}
         self._last: Optional[tuple[Any, int]] = None
 

@@ -26,15 +26,15 @@ from typing import NamedTuple, Optional, Sequence
 import numpy
 
 from . import _core
-from ._arrays import Array, Held, current_stream, empty, expect_writable, result, shape_of, zeros
+from ._arrays import Array, Held, current_stream, number, whole, empty, expect_writable, result, shape_of, zeros
 
 
 @lru_cache(maxsize=256)
 def _settings(interpolation, oversampling, radius, ewald_radius, kernel_weights="signed", skip_redundant=False):
     if kernel_weights not in ("signed", "absolute"):
         raise ValueError(f"bracewell: kernel_weights: expected signed or absolute, found {kernel_weights}")
-    return _core.ProjectionSettings(interpolation, oversampling, radius, ewald_radius, kernel_weights == "absolute",
-                                    skip_redundant)
+    return _core.ProjectionSettings(str(interpolation), number("oversampling", oversampling), number("radius", radius),
+                                    number("ewald_radius", ewald_radius), kernel_weights == "absolute", bool(skip_redundant))
 
 
 def _sizes(function, name, spectrum, leading, width) -> tuple[int, ...]:
@@ -50,11 +50,19 @@ def _sizes(function, name, spectrum, leading, width) -> tuple[int, ...]:
     if width is None and box == {columns} and columns > 2:
         raise ValueError(f"bracewell.{function}: {name}: expected the half spectrum of rfftn, {columns // 2 + 1} columns, found the "
                          f"{columns} of a full one; width={2 * columns - 2} where it is a half one")
-    width = 2 * (columns - 1) if width is None else int(width)
+    width = 2 * (columns - 1) if width is None else whole("width", width)
     if width // 2 + 1 != columns:
         raise ValueError(f"bracewell.{function}: {name}: expected {width // 2 + 1} columns, as its full width is {width}, "
                          f"found {columns}")
     return (*shape[leading:-1], width)
+
+
+def _last(function, shape):
+    """The width that sizes end with, or None."""
+    try:
+        return None if shape is None else tuple(shape)[-1]
+    except (TypeError, IndexError):
+        raise ValueError(f"bracewell.{function}: shape: expected sizes, found {type(shape).__name__}") from None
 
 
 def _half(sizes) -> tuple[int, ...]:
@@ -159,7 +167,9 @@ def project_gradients(reconstruction: Array, matrices: Array, cotangent: Array, 
     The other arguments are those of `project`.
     """
     volume = _sizes("project_gradients", "reconstruction", reconstruction, 1, width)
-    sizes = _sizes("project_gradients", "cotangent", cotangent, 2, None if shape is None else shape[-1])
+    sizes = _sizes("project_gradients", "cotangent", cotangent, 2, _last("project_gradients", shape))
+    _expect_poses("project_gradients", ("reconstruction", reconstruction.shape[:1]), sizes, len(volume), matrices=matrices,
+                  shifts=shifts, filters=filters)
     gradients = {name: None for name in ("reconstruction", "matrices", "shifts")}
     for name in wanted:
         if name not in gradients:
@@ -191,10 +201,10 @@ class PreparedReference(Held):
     def __init__(self, reconstruction: Array, *, width: Optional[int] = None, interpolation: str = "catmull_rom",
                  half: bool = False, stream: Optional[int] = None):
         self._sizes = _sizes("PreparedReference", "reconstruction", reconstruction, 1, width)
-        self._batches, self._interpolation = reconstruction.shape[0], interpolation
+        self._batches, self._interpolation = reconstruction.shape[0], str(interpolation)
         self.shape, self.interpolation = self._sizes, interpolation
         self._plan = _core.ReferencePlan.make(empty(reconstruction, (1,), "real"), reconstruction, self._sizes[-1],
-                                              interpolation, bool(half), current_stream(reconstruction, stream))
+                                              self._interpolation, bool(half), current_stream(reconstruction, stream))
 
     _shown = ("shape", "interpolation")
 
@@ -226,7 +236,7 @@ class PreparedReference(Held):
                           radius: Optional[float] = None, ewald_radius: Optional[float] = None,
                           skip_redundant: bool = False, stream: Optional[int] = None) -> ProjectGradients:
         """`bracewell.project_gradients` with respect to poses: wanted are matrices, shifts or both."""
-        sizes = _sizes("project_gradients", "cotangent", cotangent, 2, None if shape is None else shape[-1])
+        sizes = _sizes("project_gradients", "cotangent", cotangent, 2, _last("PreparedReference.project_gradients", shape))
         gradients = {"reconstruction": None, "matrices": None, "shifts": None}
         for name in wanted:
             if name not in ("matrices", "shifts"):
@@ -421,7 +431,9 @@ def backproject_gradients(projections: Array, matrices: Array, data: Array, weig
     The other arguments are those of `backproject`.
     """
     sizes = _sizes("backproject_gradients", "projections", projections, 2, width)
-    volume = _sizes("backproject_gradients", "data", data, 1, None if shape is None else shape[-1])
+    volume = _sizes("backproject_gradients", "data", data, 1, _last("backproject_gradients", shape))
+    _expect_poses("backproject_gradients", ("projections", projections.shape[:2]), sizes, len(volume), matrices=matrices,
+                  shifts=shifts, filters=filters, weights=weights)
     of = {"projections": (projections, "complex"), "weights": (None if weights is None else projections, "real"),
           "matrices": (matrices, "real"), "shifts": (shifts, "real")}
     gradients = {name: None for name in of}

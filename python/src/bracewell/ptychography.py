@@ -8,7 +8,7 @@ from typing import Any, Callable, NamedTuple, Optional, Sequence
 import numpy
 
 from . import _core
-from ._arrays import Array, Held, as_like, as_real, current_stream, empty, is_complex, on_host, result, shape_of
+from ._arrays import Array, Held, as_like, as_real, current_stream, empty, is_complex, number, on_host, result, shape_of, whole
 
 
 def _total(patterns: Array, weights: Optional[Array]) -> float:
@@ -83,15 +83,21 @@ class PtychographyLoss(Held):
             raise ValueError(f"bracewell.PtychographyLoss: scale: expected pattern or none, found {scale}")
         patterns = as_real(patterns)
         if weights is not None:
+            shape_of("PtychographyLoss", "weights", weights)
             weights = as_real(weights, patterns)
+        try:
+            rows, columns = object_shape
+        except (TypeError, ValueError):
+            raise ValueError(f"bracewell.PtychographyLoss: object_shape: expected (rows, columns), found {object_shape}") from None
+        object_shape = whole("object_shape", rows), whole("object_shape", columns)
         kind = "none"
         if weights is not None:
             kind = "mask" if bool(((weights == 0) | (weights == 1)).all()) else "per_pixel"
         stream = current_stream(patterns, stream)
         self._plan = _core.PtychographyPlan.make(
-            empty(patterns, (1,), "real"), on_host(positions, "float64"), int(object_shape[0]), int(object_shape[1]),
-            int(probe_size), shape[-1], int(modes), loss, kind, scale == "pattern", float(counts), float(background),
-            fresnel_number, bool(refine_positions), stream)
+            empty(patterns, (1,), "real"), on_host(positions, "float64"), *object_shape,
+            whole("probe_size", probe_size), shape[-1], whole("modes", modes), str(loss), kind, scale == "pattern", float(counts), float(background),
+            number("fresnel_number", fresnel_number), bool(refine_positions), stream)
         self._plan.set_patterns(0, patterns, weights, stream)
         # Of an exit wave: the mean of its pattern in the far field, whose transforms are not normalised, or its sum.
         self.power = _total(patterns, weights) / shape[0] / (shape[-1]**2 if fresnel_number is None else 1)
@@ -121,6 +127,8 @@ class PtychographyLoss(Held):
             if name not in ("object", "probe", "positions"):
                 raise ValueError(f"bracewell.PtychographyLoss.evaluate: wanted: expected object, probe and positions, found {name}")
         _check_subset("PtychographyLoss.evaluate", subset, self.count)
+        shape_of("PtychographyLoss.evaluate", "object", object)
+        shape_of("PtychographyLoss.evaluate", "probe", probe)
         loss = empty(object, (1,), "float64")
         objects = empty(object, object.shape, "complex") if "object" in wanted else None
         probes = empty(object, probe.shape, "complex") if "probe" in wanted else None
@@ -190,6 +198,7 @@ class PtychographySolver(Held):
                  steps: str = "adam", object_rate: float = 0.01, probe_rate: float = 0.001, position_rate: float = 0,
                  position_limit: float = 5, regularisation: float = 1,
                  schedule: Optional[PtychographySchedule] = None, stream: Optional[int] = None):
+        shape_of("PtychographySolver", "probe", probe)
         stream = current_stream(probe, stream)
         projections_first = 0
         if schedule is not None:

@@ -20,7 +20,8 @@ from typing import Any, NamedTuple, Optional
 import numpy
 
 from . import _core
-from ._arrays import Array, Planned, as_real, current_stream, empty, expect_shape, on_host, place, result, shape_of
+from ._arrays import (Array, Planned, as_real, current_stream, empty, expect_shape, number, on_host, place, result, shape_of,
+                      whole)
 
 
 def _numbers(values: Any) -> list[float]:
@@ -72,12 +73,12 @@ class Tomography(Planned):
                  shifts: Optional[Any] = None, units: str = "transpose", tolerance: float = 1e-4, slices: Optional[int] = None):
         if units not in ("transpose", "line_integrals"):
             raise ValueError(f"bracewell.Tomography: units: expected transpose or line_integrals, found {units}")
-        self.angles, self.width = _radians(type(self).__name__, angles, degrees), int(width)
-        self.image = int(width if image is None else image)
+        self.angles, self.width = _radians(type(self).__name__, angles, degrees), whole("width", width)
+        self.image = whole("image", width if image is None else image)
         self.weights = [] if weights is None else _numbers(weights)
         self.shifts = [] if shifts is None else _numbers(shifts)
-        self._method, self._options = method.replace("-", "_"), (centre, units == "line_integrals", float(tolerance))
-        self._slices = slices
+        self._method, self._options = str(method).replace("-", "_"), (number("centre", centre), units == "line_integrals", float(tolerance))
+        self._slices = None if slices is None else whole("slices", slices)
         self._plans: dict = {}
 
     _shown = ("angles", "width", "method", "image", "centre", "weights", "shifts", "units", "tolerance")
@@ -112,7 +113,7 @@ class Tomography(Planned):
             centre, line_integrals, tolerance = self._options
             self._plans[key] = _core.TomographyPlan.make(
                 empty(batch, (1,), "real"), self._method, _within_a_turn(self.angles), self.width, centre, self.weights, self.shifts, self.image,
-                max(1, min(64, batch.shape[0])) if self._slices is None else int(self._slices), line_integrals, tolerance, stream)
+                max(1, min(64, batch.shape[0])) if self._slices is None else self._slices, line_integrals, tolerance, stream)
         return self._plans[key]
 
 
@@ -227,9 +228,10 @@ class Laminography(Planned):
                  tolerance: float = 1e-4):
         if units not in ("transpose", "line_integrals"):
             raise ValueError(f"bracewell.Laminography: units: expected transpose or line_integrals, found {units}")
-        self.angles, self.width, self.rows = _radians("Laminography", angles, degrees), int(width), int(rows)
-        self.tilt, self.method, self.units = float(tilt), method, units
-        self.image, self.depth = int(width if image is None else image), int(rows if depth is None else depth)
+        self.angles, self.width, self.rows = _radians("Laminography", angles, degrees), whole("width", width), whole("rows", rows)
+        self.tilt, self.method, self.units = number("tilt", tilt), str(method), units
+        self.image, self.depth = whole("image", width if image is None else image), whole("depth", rows if depth is None else depth)
+        centre, row_centre = number("centre", centre), number("row_centre", row_centre)
         self.weights = [] if weights is None else _numbers(weights)
         self._options = (method, _within_a_turn(self.angles), self.width, self.rows, self.tilt, centre, row_centre, self.weights, self.image,
                          self.depth, units == "line_integrals", float(tolerance))
@@ -283,13 +285,13 @@ def filter_projections(sinograms: Array, filter: str = "shepp", *, padding: str 
     """
     if padding not in ("zero", "edge"):
         raise ValueError(f"bracewell.filter_projections: padding: expected zero or edge, found {padding}")
-    shape = shape_of("filter_projections", "sinograms", sinograms)
+    shape = expect_shape("filter_projections", "sinograms", sinograms, "angles", "width")
     sinograms = as_real(sinograms)
     batch = sinograms.reshape(1, *shape) if len(shape) == 2 else sinograms
     out = empty(sinograms, batch.shape, "real")
     stream = current_stream(sinograms, stream)
     rows = batch.shape[0] * batch.shape[1] if len(batch.shape) == 3 else 1
-    _core.RowPlan.filter(empty(sinograms, (1,), "real"), filter, padding == "edge", max(1, rows), shape[-1], float(shift),
+    _core.RowPlan.filter(empty(sinograms, (1,), "real"), str(filter), padding == "edge", max(1, rows), shape[-1], float(shift),
                          stream).execute(batch, out, stream)
     return result(out.reshape(shape), sinograms)
 
@@ -312,12 +314,12 @@ def remove_stripes(sinograms: Array, method: str = "sorting", *, strength: float
     Returns:
         Sinograms of the same shape.
     """
-    shape = shape_of("remove_stripes", "sinograms", sinograms)
+    shape = expect_shape("remove_stripes", "sinograms", sinograms, "angles", "width")
     sinograms = as_real(sinograms)
     out = empty(sinograms, shape if len(shape) == 3 else (1, *shape), "real")
     out[...] = sinograms.reshape(out.shape)
     stream = current_stream(sinograms, stream)
-    _core.RowPlan.stripes(empty(sinograms, (1,), "real"), shape[-2], shape[-1], method, float(strength), int(window), int(levels),
+    _core.RowPlan.stripes(empty(sinograms, (1,), "real"), shape[-2], shape[-1], str(method), float(strength), int(window), int(levels),
                           float(damping), float(dead), stream).execute(out, out, stream)
     return result(out.reshape(shape), sinograms)
 
@@ -338,7 +340,8 @@ def find_centre(sinogram: Array, angles: Any, *, degrees: Optional[bool] = None,
     """
     shape_of("find_centre", "sinogram", sinogram)
     sinogram = as_real(sinogram)
-    return _core.find_centre(sinogram, _radians("find_centre", angles, degrees), first, last, current_stream(sinogram, stream))
+    return _core.find_centre(sinogram, _radians("find_centre", angles, degrees), number("first", first), number("last", last),
+                             current_stream(sinogram, stream))
 
 
 def normalise_projections(raw: Array, dark: Optional[Array] = None, flat: Optional[Array] = None, *, logarithm: bool = True,
@@ -354,12 +357,20 @@ def normalise_projections(raw: Array, dark: Optional[Array] = None, flat: Option
         Real ``[slices, angles, width]``.
     """
     shape = shape_of("normalise_projections", "raw", raw)
-    raw, dark, flat = (frames if frames is None else as_real(frames) for frames in (raw, dark, flat))
     if len(shape) != 3:
         raise ValueError(f"bracewell.normalise_projections: raw: expected [angles, slices, width], found {len(shape)} axes")
+    for name, frames in (("dark", dark), ("flat", flat)):
+        if frames is not None and shape_of("normalise_projections", name, frames) != shape[1:]:
+            raise ValueError(f"bracewell.normalise_projections: {name}: expected {list(shape[1:])}, found {list(frames.shape)}")
+    try:
+        air = (whole("air", air[0]), whole("air", air[1]))
+    except (TypeError, IndexError):
+        raise ValueError(f"bracewell.normalise_projections: air: expected columns (begin, end), found {type(air).__name__}") from None
+    given, raw = raw, as_real(raw)
+    dark, flat = (frames if frames is None else as_real(frames, raw) for frames in (dark, flat))
     out = empty(raw, (shape[1], shape[0], shape[2]), "real")
-    _core.normalise_projections(raw, dark, flat, out, logarithm, int(air[0]), int(air[1]), current_stream(raw, stream))
-    return result(out, raw)
+    _core.normalise_projections(raw, dark, flat, out, logarithm, *air, current_stream(raw, stream))
+    return result(out, given)
 
 
 def angular_density_weights(angles: Any, *, degrees: Optional[bool] = None) -> list[float]:

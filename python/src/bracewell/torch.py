@@ -28,6 +28,7 @@ from weakref import WeakValueDictionary
 
 import torch
 from torch import Tensor
+from torch._functorch.pyfunctorch import temporarily_clear_interpreter_stack
 from torch.autograd import Function
 
 from . import contrast as _contrast
@@ -70,7 +71,7 @@ def _refused(function: str, what: str) -> NotImplementedError:
 def _one_by_one(function, info, in_dims, arguments):
     """vmap: a call for every element, whose results are stacked."""
     def part(value, axis, i):
-        return value if axis is None else value.select(axis, i)
+        return value.select(axis, i) if isinstance(value, Tensor) and axis is not None else value
 
     results = [function(*(part(value, axis, i) for value, axis in zip(arguments, in_dims))) for i in range(info.batch_size)]
     if isinstance(results[0], tuple):
@@ -142,8 +143,8 @@ def _shift_phases(projections: Tensor, shifts: Tensor, shape: Sequence[int]) -> 
     """-2 pi i k.s / n of every stored sample: the derivative of the phase along shifts."""
     phases, axes = projections.new_zeros(()), len(shape)
     for axis, size in enumerate(shape):
-        k = torch.fft.fftfreq(size, dtype=shifts.dtype, device=shifts.device) if axis < axes - 1 else \
-            torch.fft.rfftfreq(size, dtype=shifts.dtype, device=shifts.device)
+        k = (torch.fft.fftfreq if axis < axes - 1 else torch.fft.rfftfreq)(size, dtype=shifts.dtype, device=shifts.device)
+        k = torch.where(k == -0.5, -k, k)  # the Nyquist frequency of rows is positive
         phases = phases + shifts[..., axis][(...,) + (None,) * axes] * k[(...,) + (None,) * (axes - 1 - axis)]
     return -2j * math.pi * phases
 
@@ -157,12 +158,15 @@ class _Project(Function):
 
     @staticmethod
     def setup_context(ctx, inputs, output):
+        ctx.set_materialize_grads(False)
         ctx.save_for_backward(*inputs[:4], output)
         ctx.save_for_forward(*inputs[:4], output)
         ctx.options = inputs[4]
 
     @staticmethod
     def backward(ctx, cotangent):
+        if cotangent is None:
+            return (None,) * 5
         reconstruction, matrices, shifts, filters, _ = ctx.saved_tensors
         needed, options = ctx.needs_input_grad, ctx.options
         of_filters, given = None, (None,) * 3
@@ -202,10 +206,10 @@ class _ProjectGradients(Function):
 
     @staticmethod
     def setup_context(ctx, inputs, output):
+        ctx.set_materialize_grads(False)
         ctx.save_for_backward(*inputs[2:5])
         ctx.save_for_forward(*inputs[2:5])
         ctx.reconstruction, ctx.needed, ctx.options = inputs[1], inputs[5], inputs[6]
-        ctx.set_materialize_grads(False)
 
     @staticmethod
     def _linear(ctx, others):
@@ -323,6 +327,7 @@ class _Backproject(Function):
 
     @staticmethod
     def setup_context(ctx, inputs, output):
+        ctx.set_materialize_grads(False)
         ctx.save_for_backward(*inputs[:5])
         ctx.save_for_forward(*inputs[:5])
         ctx.options = inputs[5]
@@ -330,7 +335,9 @@ class _Backproject(Function):
     @staticmethod
     def backward(ctx, data, weight):
         tensors, needed, options = ctx.saved_tensors, ctx.needs_input_grad, ctx.options
-        weight = None if tensors[4] is None else weight
+        if data is None:
+            data = tensors[0].new_zeros((tensors[0].shape[0], *options[0][:-1], options[0][-1] // 2 + 1))
+        weight = None if tensors[4] is None else torch.zeros_like(data.real) if weight is None else weight
         if tuple(needed[:5]) == (True, False, False, False, False):
             return (_Unproject.apply(data, *tensors[:4], options), *[None] * 5)
         given = _BackprojectGradients.apply(data, weight, *tensors, tuple(needed[:5]), options)
@@ -401,6 +408,7 @@ class _Unproject(Function):
 
     @staticmethod
     def setup_context(ctx, inputs, output):
+        ctx.set_materialize_grads(False)
         ctx.save_for_backward(*inputs[1:5])
         ctx.save_for_forward(*inputs[1:5])
         ctx.options = inputs[5]
@@ -409,6 +417,8 @@ class _Unproject(Function):
     def backward(ctx, cotangent):
         if any(ctx.needs_input_grad[2:5]):
             _refuse("backproject")(ctx)
+        if cotangent is None:
+            return (None,) * 6
         _, matrices, shifts, filters = ctx.saved_tensors
         return (_Backproject.apply(cotangent, matrices, shifts, filters, None, ctx.options)[0], *[None] * 5)
 
@@ -489,6 +499,9 @@ def _plain(function: str, name: str, values: Any) -> Any:
         if torch._C._functorch.is_batchedtensor(values):
             raise _refused(function, f"vmap over {name}")
         values = torch._C._functorch.get_unwrapped(values)
+    if torch._C._functorch.peek_interpreter_stack() is not None:  # transforms that would take part in whatever is done to a tensor here
+        with temporarily_clear_interpreter_stack():
+            return torch.autograd.forward_ad.unpack_dual(values.detach()).primal.detach().cpu().numpy()
     return torch.autograd.forward_ad.unpack_dual(values.detach()).primal.detach()
 
 
@@ -510,6 +523,7 @@ class _Nonuniform(Function):
 
     @staticmethod
     def setup_context(ctx, inputs, output):
+        ctx.set_materialize_grads(False)
         ctx.save_for_backward(*inputs[:2])
         ctx.save_for_forward(*inputs[:2])
         ctx.pair, ctx.adjoint = inputs[2:]
@@ -524,6 +538,8 @@ class _Nonuniform(Function):
 
     @staticmethod
     def backward(ctx, cotangent):
+        if cotangent is None:
+            return (None,) * 4
         values, points = ctx.saved_tensors
         given = _Nonuniform.apply(cotangent, points, ctx.pair, not ctx.adjoint) if ctx.needs_input_grad[0] else None
         of_points = None
@@ -618,12 +634,15 @@ class _Beam(Function):
 
     @staticmethod
     def setup_context(ctx, inputs, output):
+        ctx.set_materialize_grads(False)
         ctx.save_for_backward(*inputs[:3])
         ctx.save_for_forward(*inputs[:3])
         ctx.pair, ctx.adjoint = inputs[3:]
 
     @staticmethod
     def backward(ctx, cotangent):
+        if cotangent is None:
+            return (None,) * 5
         values, angles, shifts = ctx.saved_tensors
         pair, needed = ctx.pair, ctx.needs_input_grad
 
@@ -663,7 +682,7 @@ class _Once(Function):
 
     @staticmethod
     def setup_context(ctx, inputs, output):
-        pass
+        ctx.set_materialize_grads(False)
 
     backward = staticmethod(_refuse("Tomography"))
     jvp = staticmethod(_refuse("Tomography"))
@@ -699,7 +718,8 @@ class Tomography(_Numbered):
             angles, degrees = torch.deg2rad(angles), False
         if _is_active(centre):  # what all views are shifted by
             shifts = torch.zeros(len(angles), dtype=torch.float64) if shifts is None else torch.as_tensor(shifts)
-            shifts, centre = shifts + (centre - _plain("Tomography", "centre", centre)), float(_plain("Tomography", "centre", centre))
+            at = float(_plain("Tomography", "centre", centre))
+            shifts, centre = shifts + (centre - at), at
         self._angles = angles if _is_active(angles) else None
         self._shifts = shifts if _is_active(shifts) else None
         options.update(degrees=degrees, centre=centre, shifts=_plain("Tomography", "shifts", shifts))
@@ -772,11 +792,14 @@ class _Contrast(Function):
 
     @staticmethod
     def setup_context(ctx, inputs, output):
+        ctx.set_materialize_grads(False)
         ctx.save_for_backward(*inputs[3:])
         ctx.shape, ctx.pixel_size = inputs[:2]
 
     @staticmethod
     def backward(ctx, cotangent):
+        if cotangent is None:
+            return (None,) * len(ctx.needs_input_grad)
         return (None, None, None, *_ContrastGradients.apply(cotangent, ctx.shape, ctx.pixel_size, *ctx.saved_tensors))
 
     @staticmethod

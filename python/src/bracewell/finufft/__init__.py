@@ -10,10 +10,9 @@ One, two and three dimensions, complex64 and complex128, points in radians. It c
 
 from __future__ import annotations
 
-from typing import Optional, Sequence, Union
-
 import math
 import warnings
+from typing import Optional, Sequence, Union
 
 import numpy
 
