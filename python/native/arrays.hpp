@@ -2,6 +2,7 @@
 // Arrays and plans of Python's, for the files that define the module's functions.
 #pragma once
 
+#include "listener.hpp"
 #include "operators.hpp"
 
 #include <bracewell/error.hpp>
@@ -14,9 +15,12 @@
 #include <nanobind/stl/unique_ptr.h>
 #include <nanobind/stl/vector.h>
 
+#include <atomic>
+#include <chrono>
 #include <map>
 #include <mutex>
 #include <set>
+#include <thread>
 #include <utility>
 
 namespace Bracewell::Python {
@@ -54,7 +58,13 @@ struct HandleBase {
 template <class PlanType>
 struct Handle : HandleBase {
   std::unique_ptr<PlanType> plan;
-  void clear() override { plan.reset(); }
+  ~Handle() override { Handle::clear(); }
+  void clear() override {
+    if (life() == Life::Forked)
+      static_cast<void>(
+          plan.release()); // of the process that was forked, as are a device's memory and Kokkos' threads
+    plan.reset();
+  }
   PlanType& get() const {
     if (!plan)
       throw std::runtime_error(
@@ -65,17 +75,81 @@ struct Handle : HandleBase {
 
 using Object = std::optional<nb::object>; ///< an array, or None
 
-/// Whether an object is a PyTorch tensor. Types are asked once.
-inline bool is_torch(nb::handle object) {
-  static std::map<PyObject*, bool> known; // guarded by the interpreter's lock
+/// What is to be known of an array's type: PyTorch's tensors, and NumPy's arrays with masks. Types are asked once.
+enum class Kind { Any, Torch, Masked };
+inline Kind kind_of(nb::handle object) {
+  static std::map<PyObject*, Kind> known; // guarded by the interpreter's lock
   const nb::handle type = object.type();
-  const auto [found, unknown] = known.try_emplace(type.ptr(), false);
+  const auto [found, unknown] = known.try_emplace(type.ptr(), Kind::Any);
   if (unknown) {
-    found->second = nb::hasattr(type, "requires_grad") && nb::hasattr(type, "resolve_conj");
+    if (nb::hasattr(type, "requires_grad") && nb::hasattr(type, "resolve_conj"))
+      found->second = Kind::Torch;
+    else if (nb::hasattr(type, "mask") && nb::hasattr(type, "fill_value"))
+      found->second = Kind::Masked;
     type.inc_ref(); // keeps the address to itself
   }
   return found->second;
 }
+
+/// Why an object is no array that operators take.
+inline std::string strangeness(nb::handle object) {
+  const std::string name = nb::cast<std::string>(nb::str(object.type().attr("__name__")));
+  try {
+    const nb::object type = object.attr("dtype");
+    const std::string type_name = nb::cast<std::string>(nb::str(type));
+    if (nb::hasattr(type, "isnative") && !nb::cast<bool>(type.attr("isnative")))
+      return "one whose bytes are in the other order (" + type_name +
+             "): astype(array.dtype.newbyteorder('='))";
+    if (nb::hasattr(object, "flags") && nb::hasattr(object.attr("flags"), "writeable") &&
+        !nb::cast<bool>(object.attr("flags").attr("writeable")) && type_name != "object")
+      return "one that is read-only";
+    return name + " of type " + type_name;
+  } catch (const nb::python_error&) {
+    return name;
+  }
+}
+
+/// Hears Ctrl-C while the main thread works without the interpreter's lock: asks ten times a second.
+class Keyboard : public Listener {
+public:
+  inline static unsigned long main_thread =
+      0; ///< as threading.main_thread().ident; set with the interpreter's lock
+
+  bool asked() override {
+    if (heard_.load(std::memory_order_relaxed))
+      return true;
+    if (std::this_thread::get_id() != caller_)
+      return false;
+    const auto now = std::chrono::steady_clock::now();
+    if (now - last_ < std::chrono::milliseconds(100))
+      return false;
+    last_ = now;
+    const nb::gil_scoped_acquire locked;
+    if (PyErr_CheckSignals() != 0) {
+      PyErr_Fetch(&type_, &value_, &trace_);
+      heard_ = true;
+    }
+    return heard_;
+  }
+  void leave() override {
+    if (heard_)
+      throw Left();
+  }
+  /// With the interpreter's lock: what the signal's handler raised.
+  void raise() {
+    if (!heard_)
+      return;
+    PyErr_Restore(type_, value_, trace_);
+    throw nb::python_error();
+  }
+  struct Left {}; ///< is thrown through the operators
+
+private:
+  std::atomic<bool> heard_ = false;
+  std::thread::id caller_ = std::this_thread::get_id();
+  std::chrono::steady_clock::time_point last_ = std::chrono::steady_clock::now();
+  PyObject *type_ = nullptr, *value_ = nullptr, *trace_ = nullptr;
+};
 
 /// What of a tensor is exported: by PyTorch's own function, which takes a fifth of the time of Tensor.__dlpack__.
 inline nb::object torch_capsule(nb::handle tensor) {
@@ -124,12 +198,31 @@ public:
       fail(name, "one for " + made_for(plan) + ", as the plan", "one for " + made_for(other));
   }
 
-  /// action.operator()<backend, T>() without the interpreter's lock.
+  /// action.operator()<backend, T>() without the interpreter's lock. Begins Kokkos with the first.
   template <class Action>
   void run(const Action& action) const {
     if (finished)
       throw std::runtime_error("bracewell: Kokkos has ended, as Python exits.");
-    const nb::gil_scoped_release unlocked;
+    if (life() == Life::Forked)
+      throw std::runtime_error(
+          "bracewell: expected calls in a process that was forked before the first call or "
+          "spawned, found one that was forked after it, without the threads that compute: "
+          "use multiprocessing's start method spawn or forkserver");
+    initialize();
+    Keyboard keyboard;
+    try {
+      const bool listens = !on_device_ && PyThread_get_thread_ident() == Keyboard::main_thread;
+      const nb::gil_scoped_release unlocked;
+      const Heard heard(listens ? &keyboard : nullptr);
+      run_unlocked(action);
+    } catch (const Keyboard::Left&) {
+    }
+    keyboard.raise();
+  }
+
+private:
+  template <class Action>
+  void run_unlocked(const Action& action) const {
     if (!on_device_ && is_double())
       action.template operator()<Backend::Host, double>();
     else if (!on_device_)
@@ -142,14 +235,17 @@ public:
 #endif
   }
 
-private:
   template <class NdArray, class Kept>
   Tensor take(const char* name, const Object& given, Values values, std::int64_t width, Kept& kept) {
     Tensor tensor;
     if (!given || given->is_none())
       return tensor;
     nb::object object = *given;
-    if (is_torch(object)) {
+    const Kind kind = kind_of(object);
+    if (kind == Kind::Masked)
+      fail(name, "an array without a mask",
+           "a masked one: fill it (filled()), or give weights of 0 where there are some");
+    if (kind == Kind::Torch) {
       if (nb::cast<bool>(object.attr("requires_grad")))
         fail(name,
              "an array that needs no gradient: bracewell.torch has differentiable functions, or detach() it",
@@ -164,7 +260,7 @@ private:
       fail(name,
            std::is_same_v<NdArray, nb::ndarray<>> ? "an array (DLPack) that can be written"
                                                   : "an array (DLPack)",
-           nb::cast<std::string>(nb::str(object.type().attr("__name__"))));
+           strangeness(object));
     }
     check_type(name, array.dtype(), values);
     check_place(name, array.device_type(), array.device_id());

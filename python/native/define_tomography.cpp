@@ -40,7 +40,7 @@ void define_tomography(nb::module_& module) {
       .def("backproject",
            [](Self& self, const Object& projections, const Object& images, std::uintptr_t stream) {
              Arrays arrays("Tomography.backproject", self);
-             const Tensor in = arrays.read("projections", projections, Values::Real),
+             const Tensor in = arrays.read("sinograms", projections, Values::Real),
                           out = arrays.write("images", images, Values::Real);
              use_plan(self, arrays,
                       [&](TomographyPlan& plan) { plan.backproject(arrays.queue(stream), in, out); });
@@ -49,7 +49,7 @@ void define_tomography(nb::module_& module) {
            [](Self& self, const Object& images, const Object& projections, std::uintptr_t stream) {
              Arrays arrays("Tomography.project", self);
              const Tensor in = arrays.read("images", images, Values::Real),
-                          out = arrays.write("projections", projections, Values::Real);
+                          out = arrays.write("sinograms", projections, Values::Real);
              use_plan(self, arrays,
                       [&](TomographyPlan& plan) { plan.project(arrays.queue(stream), in, out); });
            })

@@ -15,10 +15,10 @@ NB_MODULE(_core, module) {
     }
   });
   nb::set_leak_warnings(false); // what others keep to the end has been emptied by then
-  initialize();
   module.attr("__version__") = bracewell_version();
   module.attr("kokkos_version") = kokkos_version();
   module.attr("device_backend") = device_backend();
+  module.def("_set_main_thread", [](unsigned long ident) { Keyboard::main_thread = ident; });
   module.def("_finalize", [] {
     finished = true;
     for (HandleBase* const handle : HandleBase::all())

@@ -1,16 +1,25 @@
 // SPDX-License-Identifier: MIT
 #include "kokkos_arrays.hpp"
+#include "listener.hpp"
 
 #include <bracewell/error.hpp>
 #include <bracewell/geometry/rotations.hpp>
+#include <bracewell/impl/host_tasks.hpp>
 #include <bracewell/ptychography/solver_options.hpp>
 #include <bracewell/tomography/angle_weights.hpp>
 #include <bracewell/tomography/half_acquisition.hpp>
 #include <bracewell/version.hpp>
 
+#include <atomic>
+#include <cstdint>
 #include <deque>
 #include <mutex>
+#include <string_view>
 #include <utility>
+
+#if defined(__unix__) || defined(__APPLE__)
+#include <pthread.h>
+#endif
 
 namespace Bracewell::Python {
 namespace {
@@ -31,13 +40,42 @@ struct Instances {
 };
 
 Instances& instances() {
-  static Instances all;
+  static Instances& all = *new Instances; // a process that was forked ends without them
   return all;
 }
 
 bool owner = false; ///< Kokkos was initialised here
+std::atomic<Life> state = Life::None;
+
+/// What kernels of hosts do before they begin. Those of Kokkos itself, which fill memory, are not left.
+[[maybe_unused]] void before_kernel(const char* name, std::uint32_t, std::uint64_t*) {
+  Impl::HostInterrupt* const interrupt = Impl::host_interrupt;
+  if (interrupt != nullptr && std::string_view(name).substr(0, 8) != "Kokkos::" && interrupt->asked())
+    interrupt->leave();
+}
 
 } // namespace
+
+struct Heard::Ear : Impl::HostInterrupt {
+  explicit Ear(Listener& whose) : listener(whose) {}
+  bool asked() override { return listener.asked(); }
+  void leave() override { listener.leave(); }
+  Listener& listener;
+};
+
+Heard::Heard(Listener* listener) {
+  if (listener == nullptr)
+    return;
+  ear_ = std::make_unique<Ear>(*listener);
+  Impl::host_interrupt = ear_.get();
+}
+
+Heard::~Heard() {
+  if (ear_)
+    Impl::host_interrupt = nullptr;
+}
+
+Life life() { return state; }
 
 Kokkos::DefaultExecutionSpace device_instance([[maybe_unused]] Queue queue) {
 #if defined(KOKKOS_ENABLE_CUDA) || defined(KOKKOS_ENABLE_HIP)
@@ -62,14 +100,28 @@ Kokkos::DefaultExecutionSpace device_instance([[maybe_unused]] Queue queue) {
 }
 
 void initialize() {
-  if (Kokkos::is_initialized())
+  if (state != Life::None)
     return;
-  // OpenMP's threads stay where the application wants them: no warning that they are not bound.
-  Kokkos::initialize(Kokkos::InitializationSettings().set_disable_warnings(true));
-  owner = true;
+#if defined(__unix__) || defined(__APPLE__)
+  pthread_atfork(nullptr, nullptr, [] { state = Life::Forked; });
+#endif
+  if (!Kokkos::is_initialized()) {
+    // OpenMP's threads stay where the application wants them: no warning that they are not bound.
+    Kokkos::initialize(Kokkos::InitializationSettings().set_disable_warnings(true));
+    owner = true;
+  }
+  // With a device Kokkos would wait for it before and after each kernel.
+  if constexpr (!has_device) {
+    Kokkos::Tools::Experimental::set_begin_parallel_for_callback(before_kernel);
+    Kokkos::Tools::Experimental::set_begin_parallel_reduce_callback(before_kernel);
+    Kokkos::Tools::Experimental::set_begin_parallel_scan_callback(before_kernel);
+  }
+  state = Life::Here;
 }
 
 void finalize() {
+  if (state == Life::Forked)
+    return;
   instances().latest.clear();
   if (owner && Kokkos::is_initialized() && !Kokkos::is_finalized())
     Kokkos::finalize();

@@ -115,7 +115,7 @@ def test_a_normal_operator_of_tomography_is_the_pair(rng, width):
         alternating = (plain * (-1.0)**np.arange(width)).mean(axis=-1, keepdims=True) * (-1.0)**np.arange(width)
         assert relative_error(rows, plain - alternating) < 1e-12
     with pytest.raises(ValueError, match="plan: expected FourierNormal"):
-        bracewell.FourierNormal.normal(bracewell.Tomography(ANGLES, 16), images)
+        bracewell.FourierNormal.normal(bracewell.Tomography(ANGLES, 16, image=15), images)
 
 
 def test_shifts_of_views_move_their_rows():
@@ -271,7 +271,7 @@ def test_wrong_options_are_told_in_one_sentence(change, words):
 
 
 def test_a_sinogram_of_another_width_is_told():
-    with pytest.raises(ValueError, match="projections: expected .* found"):
+    with pytest.raises(ValueError, match="sinograms: expected .* found"):
         bracewell.Tomography(ANGLES, 16).backproject(np.ones((1, 90, 17)))
 
 
@@ -305,7 +305,7 @@ def test_wrong_arguments_of_laminography_are_told():
                            (dict(units="pixels"), "units: expected transpose or line_integrals")):
         with pytest.raises(ValueError, match=words):
             bracewell.Laminography(**{**dict(angles=[0, 1], width=8, rows=6, tilt=0.1), **options}).project(np.ones((6, 8, 8)))
-    with pytest.raises(ValueError, match="projections: expected .* found"):
+    with pytest.raises(ValueError, match="sinograms: expected .* found"):
         bracewell.Laminography([0, 1], 8, 6, 0.1).backproject(np.ones((6, 3, 8)))
 
 

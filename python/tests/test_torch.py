@@ -128,3 +128,171 @@ def test_torch_projectors_functions_are_those_of_the_package():
     assert data.shape == weight.shape == (1, 16, 16, 9)
     with pytest.raises(ValueError, match="must be even"):
         peer.project_2d_forw(torch.zeros(7, 5, dtype=torch.complex64), torch.eye(2))
+
+
+# ---- Forward mode, gradients of gradients, vmap, and gradients of where samples are ------------------------------------
+
+
+def differences(function, inputs, directions, step=1e-6):
+    moved = [[value if direction is None else value + sign * step * direction for value, direction in zip(inputs, directions)]
+             for sign in (1, -1)]
+    return (function(*moved[0]) - function(*moved[1])) / (2 * step)
+
+
+@pytest.mark.parametrize("n", [6, 7])
+def test_projection_has_forward_mode(n):
+    volume, matrices, shifts, filters, half, _ = (tensor.detach() if isinstance(tensor, torch.Tensor) else tensor
+                                                  for tensor in problem(3, 2, n, n))
+    inputs = volume, shifts, filters
+
+    def function(volume, shifts, filters):
+        return operators.project(volume, matrices, shifts, filters, width=n)
+
+    directions = [torch.randn_like(value) for value in inputs]
+    found = torch.func.jvp(function, inputs, tuple(directions))[1]
+    assert torch.allclose(found, differences(function, inputs, directions), rtol=1e-6, atol=1e-7)
+    with pytest.raises(NotImplementedError, match="project: expected no forward-mode derivative of matrices"):
+        torch.func.jvp(lambda m: operators.project(volume, m, width=n), (matrices,), (matrices,))
+
+    images, weights = torch.randn(1, 2, *half, dtype=torch.complex128), torch.rand(1, 2, *half, dtype=torch.float64)
+    for part in (0, 1):
+        def insert(images, filters, weights):
+            return operators.backproject(images, matrices, shifts, filters, weights=weights, width=n)[part]  # noqa: B023
+        directions = [torch.randn_like(value) for value in (images, filters, weights)]
+        found = torch.func.jvp(insert, (images, filters, weights), tuple(directions))[1]
+        assert torch.allclose(found, differences(insert, (images, filters, weights), directions), rtol=1e-6, atol=1e-6)
+
+
+def test_spectra_have_second_derivatives_and_vmap():
+    volume, matrices, shifts, filters, half, options = (value.detach() if isinstance(value, torch.Tensor) else value
+                                                        for value in problem(3, 2, 4, 4))
+
+    def project(volume):
+        return operators.project(volume, matrices, shifts, filters, **options)
+
+    def insert(images):
+        return operators.backproject(images, matrices, shifts, filters, **options)[0]
+
+    images = waves(1, 2, *half)
+    assert gradgradcheck(project, (volume.requires_grad_(),), fast_mode=True) and gradgradcheck(insert, (images,), fast_mode=True)
+    volumes = torch.randn(3, *volume.shape, dtype=torch.complex128)
+    assert torch.allclose(torch.func.vmap(project)(volumes), torch.stack([project(one) for one in volumes]))
+
+    def loss(volume):
+        return project(volume).abs().square().sum()
+
+    direction = torch.randn_like(volumes[0])  # Hessian times a vector, by forward over reverse: 2 A^H A is linear
+    found = torch.func.jvp(torch.func.grad(loss), (volumes[0],), (direction,))[1]
+    assert torch.allclose(found, torch.func.grad(loss)(direction))
+
+
+@pytest.mark.parametrize("shape", [(5,), (3, 4)])
+def test_nonuniform_points_have_derivatives(shape):
+    points, samples = (torch.rand(6, len(shape), dtype=torch.float64) - 0.5).requires_grad_(), waves(2, 6)
+    images, options = waves(2, *shape), dict(tolerance=1e-12)
+
+    def adjoint(values, points):
+        return operators.NonuniformFFT(points, shape, **options).adjoint(values)
+
+    def forward(values, points):
+        return operators.NonuniformFFT(points, shape, **options).forward(values)
+
+    for function, values in ((adjoint, samples), (forward, images)):
+        assert gradcheck(function, (values, points), check_forward_ad=True, atol=1e-4, fast_mode=True)
+        inputs = values.detach(), points.detach()
+        directions = [torch.randn_like(value) for value in inputs]
+        found = torch.func.jvp(function, inputs, tuple(directions))[1]
+        assert torch.allclose(found, differences(function, inputs, directions, 1e-5), rtol=1e-5, atol=1e-5)
+        batch = torch.stack([inputs[0], 2 * inputs[0]], 1)
+        assert torch.allclose(torch.func.vmap(function, (1, None))(batch, inputs[1])[1], 2 * function(*inputs))
+    if len(shape) == 1:
+        assert gradgradcheck(adjoint, (samples, points), atol=1e-4, fast_mode=True)
+        assert gradgradcheck(forward, (images, points), atol=1e-4, fast_mode=True)
+
+
+@pytest.mark.parametrize("units", ["transpose", "line_integrals"])
+def test_angles_shifts_and_centre_have_gradients(units):
+    angles, shifts = torch.tensor(ANGLES, dtype=torch.float64).requires_grad_(), real(3)
+    centre = torch.tensor(3.7, dtype=torch.float64, requires_grad=True)
+
+    def beam(angles, shifts, centre):
+        return operators.Tomography(angles, 7, shifts=shifts, centre=centre, units=units, tolerance=1e-12)
+
+    def project(images, *where):
+        return beam(*where).project(images)
+
+    def backproject(sinograms, *where):
+        return beam(*where).backproject(sinograms)
+
+    images, sinograms = real(7, 7), real(3, 7)
+    for function, values in ((project, images), (backproject, sinograms)):
+        assert gradcheck(function, (values, angles, shifts, centre), fast_mode=True)
+    inputs = images.detach(), angles.detach(), shifts.detach(), centre.detach()
+    directions = [torch.randn_like(value) for value in inputs]
+    found = torch.func.jvp(project, inputs, tuple(directions))[1]
+    assert torch.allclose(found, differences(project, inputs, directions), rtol=1e-6, atol=1e-7)
+    with pytest.raises(NotImplementedError, match="forward-mode derivative of angles"):
+        torch.func.jvp(lambda a: beam(a, inputs[2], 3.7).backproject(sinograms.detach()), (inputs[1],), (directions[1],))
+    with pytest.raises(ValueError, match="method: expected fourier"):
+        operators.Tomography(angles, 7, method="line")
+
+
+def test_linear_pairs_have_forward_mode_and_vmap():
+    beam = operators.Tomography(ANGLES, 8, units="line_integrals")
+    images = torch.randn(3, 2, 8, 8, dtype=torch.float64)
+    assert torch.allclose(torch.func.vmap(beam.project)(images), torch.stack([beam.project(one) for one in images]))
+    rows = beam.project(images[0])
+    assert torch.allclose(torch.func.jvp(beam.project, (images[1],), (images[0],))[1], rows)
+    with torch.autograd.forward_ad.dual_level():
+        dual = torch.autograd.forward_ad.make_dual(rows, rows)
+        tangent = torch.autograd.forward_ad.unpack_dual(beam.backproject(dual)).tangent
+        assert torch.allclose(tangent, beam.backproject(rows))
+    assert torch.func.jacfwd(beam.project)(images[0, 0]).shape == (3, 8, 8, 8)
+
+
+def test_contrast_and_ptychography_in_other_modes():
+    defocus = torch.tensor([9000.0, 12000.0], dtype=torch.float64, requires_grad=True)
+    contrast, voltage = torch.tensor(0.1, dtype=torch.float64, requires_grad=True), 200
+
+    def ctf(defocus, contrast):
+        optics = bracewell.CTFParameters(defocus, defocus - 500, 20, voltage, 2.7, contrast)
+        return operators.evaluate_ctf(optics, (7, 7), 2.0, torch.zeros(1, dtype=torch.float64))
+
+    assert gradcheck(ctf, (defocus, contrast), eps=1e-3, atol=1e-6)
+    with pytest.raises(TypeError, match="expected values that need no gradient"):
+        bracewell.evaluate_ctf(bracewell.CTFParameters(defocus, defocus), (6, 6), 2.0, torch.zeros(1))
+
+    positions = torch.tensor([[0, 0], [1, 2], [2.3, 1.2]], dtype=torch.float64)
+    loss = operators.PtychographyLoss(torch.rand(3, 8, 8, dtype=torch.float64), positions, (9, 9), 6, refine_positions=True)
+    inputs = waves(9, 9).detach(), waves(6, 6).detach(), positions + 0.1
+    directions = [torch.randn_like(value) for value in inputs]
+    found = torch.func.jvp(loss, inputs, tuple(directions))[1]
+    assert torch.allclose(found, differences(loss, inputs, directions, 1e-7), rtol=1e-5)
+    assert torch.allclose(torch.func.grad(lambda o: loss(o, *inputs[1:]))(inputs[0]),
+                          torch.view_as_complex(torch.autograd.functional.jacobian(
+                              lambda o: loss(torch.view_as_complex(o), *inputs[1:]), torch.view_as_real(inputs[0]))))
+
+
+def test_differentiable_plans_are_saved(tmp_path):
+    beam, plan = operators.Tomography(ANGLES, 8, units="line_integrals"), operators.NonuniformFFT(torch.rand(7, 2), (6, 5))
+    torch.save((beam, plan), tmp_path / "plans.pt")
+    other_beam, other_plan = torch.load(tmp_path / "plans.pt", weights_only=False)
+    image, values = torch.rand(8, 8), torch.rand(6, 5, dtype=torch.complex64)
+    assert torch.equal(other_beam.project(image), beam.project(image)) and torch.equal(other_plan.forward(values), plan.forward(values))
+    assert repr(plan).startswith("bracewell.torch.NonuniformFFT(points=float32[7, 2]") and repr(beam).startswith("bracewell.torch.Tomography(")
+
+
+class Numbers(torch.utils.data.Dataset):
+    beam = bracewell.Tomography(ANGLES, 8)
+
+    def __len__(self):
+        return 4
+
+    def __getitem__(self, i):
+        return self.beam.project(torch.full((8, 8), float(i)))
+
+
+def test_workers_that_are_forked_after_use_say_so():
+    Numbers()[0]
+    with pytest.raises(RuntimeError, match="forked before the first call"):
+        list(torch.utils.data.DataLoader(Numbers(), num_workers=1, multiprocessing_context="fork"))

@@ -9,12 +9,26 @@
 
 namespace Bracewell::Impl {
 
+/// Who may want to end a thread's calls early, as Python's Ctrl-C does.
+struct HostInterrupt {
+  virtual ~HostInterrupt() = default;
+  /// Whether to leave the tasks that remain: asked before each of them, by any thread.
+  virtual bool asked() = 0;
+  /// Throws where that was so: asked by the thread of the calls, when all tasks have ended.
+  virtual void leave() = 0;
+};
+inline thread_local HostInterrupt* host_interrupt = nullptr; ///< of this thread's calls
+
 /// A functor of an index whose type the kernel does not know.
 struct HostTask {
   const void* functor;
   void (*call)(const void* functor, std::int64_t i);
+  HostInterrupt* interrupt = host_interrupt;
 
-  void operator()(std::int64_t i) const { call(functor, i); }
+  void operator()(std::int64_t i) const {
+    if (interrupt == nullptr || !interrupt->asked())
+      call(functor, i);
+  }
 };
 
 /// task(i) for 0 <= i < count, as threads become free. One function per space, not a part of its callers.
@@ -24,6 +38,8 @@ template <class Space>
   using Policy =
       Kokkos::RangePolicy<Space, Kokkos::Schedule<Kokkos::Dynamic>, Kokkos::IndexType<std::int64_t>>;
   Kokkos::parallel_for(label, Policy(space, 0, count).set_chunk_size(1), task);
+  if (task.interrupt != nullptr)
+    task.interrupt->leave();
 }
 
 /// functor(i) for 0 <= i < count on hosts: tasks of a microsecond or more, which threads take as they become free. All

@@ -125,8 +125,8 @@ public:
   /// @param probe    View [m, m] or [modes, m, m]
   /// @param outputs  what to compute
   /// @param subset   View of int [K], indices of the patterns to use, each at most once; all where not given. Its
-  ///   values are not checked, as they lie on the device. Of no patterns loss and gradients are zero
-  /// @throws Error on shapes that do not fit, on more patterns than were set, and on outputs that share memory
+  ///   values are checked in host memory; on devices they are not, which would wait. Of no patterns loss and gradients are zero
+  /// @throws Error on shapes that do not fit, indices out of range or repeated (in host memory), on more patterns than were set, and on outputs that share memory
   ///   with each other or an argument
   void evaluate(const ExecutionSpace& space, const Array<const Complex, Memory>& object,
                 const Array<const Complex, Memory>& probe, const Outputs& outputs,

@@ -7,6 +7,7 @@ queued on the caller's current stream. `bracewell.torch` has the same operators 
 """
 
 import atexit as _atexit
+import threading as _threading
 
 from . import _core
 from .beamline import bin_frames, find_overlap, remove_outliers, retrieve_phase, turn_detector, weigh_half_acquisition
@@ -26,6 +27,7 @@ kokkos_version: str = _core.kokkos_version
 device_backend: str = _core.device_backend
 """What GPU arrays are computed with: cuda, hip, or nothing."""
 
+_core._set_main_thread(_threading.main_thread().ident)
 # Before the interpreter takes its modules apart: plans that are left, then Kokkos.
 _atexit.register(_core._finalize)
 

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import operator
 from functools import lru_cache
 from typing import Any, Callable, Optional, Sequence
 
@@ -54,18 +55,64 @@ def shape_of(function: str, name: str, array: Array) -> tuple[int, ...]:
         raise TypeError(f"bracewell.{function}: {name}: expected an array, found {type(array).__name__}") from None
 
 
+def number(name: str, value: Any) -> Any:
+    """A real number, or None where none is given.
+
+    Raises:
+        TypeError: where it is something else.
+    """
+    try:
+        return None if value is None else float(value)
+    except (TypeError, ValueError):
+        raise TypeError(f"bracewell: {name}: expected a number, found {type(value).__name__}") from None
+
+
+def whole(name: str, value: Any) -> int:
+    """A whole number.
+
+    Raises:
+        TypeError: where it is something else.
+    """
+    try:
+        return operator.index(value)
+    except TypeError:
+        raise TypeError(f"bracewell: {name}: expected a whole number, found {_brief(value)}") from None
+
+
 def as_real(array: Array, like: Optional[Array] = None) -> Array:
-    """Integers and bools of every library, and NumPy's halves and real numbers of the other byte order, as real numbers that
+    """Integers, bools and halves of every library, and NumPy's real numbers of the other byte order, as real numbers that
     operators take, of the precision of `like`; other arrays as they are."""
     wide = like is not None and is_double(like)
     if library(array) == "numpy":
         kind, size = array.dtype.kind, array.dtype.itemsize
-        if kind not in "iub" and not (kind == "f" and (size < 4 or not array.dtype.isnative)):
+        if kind not in "iub" and not (kind == "f" and (size < 4 or (size < 16 and not array.dtype.isnative))):
             return array
         wide = wide or (like is None and kind == "f" and size == 8)
-    elif not str(array.dtype).rpartition(".")[2].startswith(("int", "uint", "bool")):
+    elif not str(getattr(array, "dtype", "")).rpartition(".")[2].startswith(("int", "uint", "bool", "float16", "bfloat16")):
         return array
     return as_like(array, array, "float64" if wide else "float32")
+
+
+def as_complex(array: Array) -> Array:
+    """Real numbers as complex ones of their precision; other arrays as they are."""
+    kind = str(getattr(array, "dtype", "")).rpartition(".")[2]
+    if not kind.startswith(("int", "uint", "bool", "float", "bfloat")) or kind == "float128":
+        return array
+    return as_like(as_real(array), array, "complex128" if is_double(array) else "complex64")
+
+
+def expect_shape(function: str, name: str, array: Array, *expected: Any) -> tuple[int, ...]:
+    """The shape of an array whose last axes are these, behind one more or none; words stand for any extent.
+
+    Raises:
+        ValueError: where it has another.
+    """
+    shape = shape_of(function, name, array)
+    inner = shape[len(shape) - len(expected):]
+    if not 0 <= len(shape) - len(expected) <= 1 or any(want not in (found, str(want)) for want, found in zip(expected, inner)):
+        sizes = ", ".join(map(str, expected))
+        raise ValueError(f"bracewell.{function}: {name}: expected [slices, {sizes}] or [{sizes}], found {list(shape)}")
+    return shape
 
 
 def _on_host(array: Array) -> bool:
@@ -139,8 +186,22 @@ def expect_writable(function: str, out: Optional[Array]) -> None:
                         "take the result instead")
 
 
+def expect_plain(values: Any) -> None:
+    """Of values that are copied: what a copy would drop in silence.
+
+    Raises:
+        TypeError: on masked arrays, and tensors that require a gradient.
+    """
+    if isinstance(values, numpy.ma.MaskedArray):
+        raise TypeError("bracewell: expected values without a mask, found a masked array: fill it (filled())")
+    if library(values) == "torch" and values.requires_grad:
+        raise TypeError("bracewell: expected values that need no gradient, found a tensor that requires one: bracewell.torch has "
+                        "differentiable functions, or detach() it")
+
+
 def copied(values: Any) -> Any:
     """A copy in the same library, which later changes in place of the caller's values do not reach."""
+    expect_plain(values)
     if library(values) == "torch":
         return values.detach().clone()
     return values.copy() if hasattr(values, "copy") and hasattr(values, "shape") else numpy.array(values)
@@ -148,6 +209,7 @@ def copied(values: Any) -> Any:
 
 def as_like(values: Any, like: Array, dtype: str) -> Array:
     """Values as a contiguous array of that type where `like` is."""
+    expect_plain(values)
     if library(like) == "torch":
         import torch
 
@@ -162,6 +224,7 @@ def as_like(values: Any, like: Array, dtype: str) -> Array:
 
 def on_host(values: Any, dtype: str) -> numpy.ndarray:
     """Values as a contiguous NumPy array of that type."""
+    expect_plain(values)
     if library(values) == "torch":
         values = values.detach().cpu().numpy()
     elif library(values) == "cupy":
@@ -186,3 +249,42 @@ def current_stream(array: Array, stream: Optional[int]) -> int:
 def place(array: Array) -> tuple:
     """What a plan that was made for this array fits: precision, library and device."""
     return is_double(array), library(array), "" if _on_host(array) else str(getattr(array, "device", ""))
+
+
+def _brief(value: Any) -> str:
+    shape = getattr(value, "shape", None)
+    if shape is not None and hasattr(value, "dtype") and len(shape) > 0:
+        return f"{str(value.dtype).rpartition('.')[2]}{list(shape)}"
+    if isinstance(value, (list, tuple)) and len(value) > 3:
+        return f"<{len(value)} values>"
+    if isinstance(value, list):
+        return f"[{', '.join(map(_brief, value))}]"
+    return repr(value)
+
+
+def _is_default(value: Any) -> bool:
+    return value is None or (isinstance(value, list) and not value)
+
+
+class Planned:
+    """Plans of the compiled module stay in their process: copies and pickles have the arguments, and plan anew. Objects print as
+    the calls that made them."""
+
+    _shown: tuple[str, ...] = ()
+
+    def __getstate__(self) -> dict:
+        state = dict(self.__dict__)
+        state.update({name: value for name, value in (("_plans", {}), ("_last", None)) if name in state})
+        return state
+
+    def __repr__(self) -> str:
+        words = ", ".join(f"{name.lstrip('_')}={_brief(getattr(self, name))}" for name in self._shown if not _is_default(getattr(self, name)))
+        return f"bracewell.{type(self).__name__}({words})"
+
+
+class Held(Planned):
+    """What has memory of its own, perhaps of a device, which no copy or pickle takes along."""
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        raise TypeError(f"bracewell.{type(self).__name__}: expected to stay in its process, found a copy or pickle of it: make "
+                        "another from its arguments")

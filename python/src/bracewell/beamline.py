@@ -7,14 +7,14 @@ from __future__ import annotations
 from typing import Any, Optional
 
 from . import _core
-from ._arrays import Array, as_real, current_stream, empty, result, shape_of
-from .tomography import _angles
+from ._arrays import Array, as_real, current_stream, empty, expect_shape, result, shape_of, whole
+from .tomography import _radians
 
 
 def _like(function: str, sinograms: Array) -> tuple[Array, Array, tuple[int, ...]]:
     """The sinograms with an axis of slices, an array for the result, and the shape that it is to have."""
-    shape = shape_of(function, "sinograms", sinograms)
     sinograms = as_real(sinograms)
+    shape = expect_shape(function, "sinograms", sinograms, "angles", "width")
     batch = sinograms.reshape(1, *shape) if len(shape) == 2 else sinograms
     return batch, empty(sinograms, batch.shape, "real"), shape
 
@@ -43,13 +43,14 @@ def retrieve_phase(sinograms: Array, *, wavelength: float, distance: float, pixe
     shape = shape_of("retrieve_phase", "sinograms", sinograms)
     if len(shape) != 3:
         raise ValueError(f"bracewell.retrieve_phase: sinograms: expected [slices, angles, width], found {len(shape)} axes")
-    sinograms = as_real(sinograms)
+    given, sinograms = sinograms, as_real(sinograms)
     out = empty(sinograms, shape, "real")
     stream = current_stream(sinograms, stream)
-    _core.RowPlan.phase(empty(sinograms, (1,), "real"), method, max(1, shape[1]), shape[0], shape[2], float(wavelength),
-                        float(distance), float(pixel_size), float(delta_beta), float(regularisation), padding, attenuation,
+    _core.RowPlan.phase(empty(sinograms, (1,), "real"), str(method), max(1, shape[1]), shape[0], shape[2], float(wavelength),
+                        float(distance), float(pixel_size), float(delta_beta), float(regularisation),
+                        None if padding is None else whole("padding", padding), bool(attenuation),
                         stream).execute(sinograms, out, stream)
-    return result(out, sinograms)
+    return result(out, given)
 
 
 def remove_outliers(sinograms: Array, *, window: int = 3, threshold: float = 0.5, stream: Optional[int] = None) -> Array:
@@ -69,10 +70,10 @@ def turn_detector(sinograms: Array, angle: float, *, row: float = 0, column: flo
         sinograms: real ``[slices, angles, width]``, neighbouring rows of the detector.
     """
     shape = shape_of("turn_detector", "sinograms", sinograms)
-    sinograms = as_real(sinograms)
+    given, sinograms = sinograms, as_real(sinograms)
     out = empty(sinograms, shape, "real")
     _core.turn_detector(sinograms, out, float(angle), float(row), float(column), current_stream(sinograms, stream))
-    return result(out, sinograms)
+    return result(out, given)
 
 
 def bin_frames(frames: Array, bin: int, *, stream: Optional[int] = None) -> Array:
@@ -82,26 +83,27 @@ def bin_frames(frames: Array, bin: int, *, stream: Optional[int] = None) -> Arra
     if len(shape) != 3 or int(bin) < 1:
         raise ValueError("bracewell.bin_frames: expected frames [angles, slices, width] and bin >= 1, found "
                          f"{len(shape)} axes and {bin}")
-    frames = as_real(frames)
+    given, frames = frames, as_real(frames)
     out = empty(frames, (shape[0], shape[1] // int(bin), shape[2] // int(bin)), "real")
     _core.bin_frames(frames, out, int(bin), current_stream(frames, stream))
-    return result(out, frames)
+    return result(out, given)
 
 
-def find_overlap(sinogram: Array, angles: Any, *, least: int = 0, stream: Optional[int] = None) -> float:
+def find_overlap(sinogram: Array, angles: Any, *, degrees: Optional[bool] = None, least: int = 0, stream: Optional[int] = None) -> float:
     """The detector coordinate of the rotation axis of a scan over a whole turn, also near an end of the detector: where rows and the
     mirror images of those half a turn later are most alike. Waits.
 
     Args:
         sinogram: real ``[angles, width]``, attenuation, not filtered.
         angles: radians, over 350 degrees at least.
+        degrees: True: angles are in degrees. False: in radians, as by default, where none of more than a turn is taken.
         least: columns that overlap at least; 0: a fiftieth of the width, 8 at least.
 
     Raises:
         ValueError: on values that are not finite, or the same everywhere.
     """
     sinogram = as_real(sinogram)
-    return _core.find_overlap(sinogram, _angles(angles), int(least), current_stream(sinogram, stream))
+    return _core.find_overlap(sinogram, _radians("find_overlap", angles, degrees), int(least), current_stream(sinogram, stream))
 
 
 def weigh_half_acquisition(sinograms: Array, centre: float, *, stream: Optional[int] = None) -> tuple[Array, float]:

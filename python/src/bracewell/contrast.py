@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, Optional, Sequence
 import numpy
 
 from . import _core
-from ._arrays import Array, current_stream, empty, on_host, result
+from ._arrays import Array, current_stream, empty, on_host, result, shape_of
 from .projection import _half, _sizes
 
 
@@ -89,7 +89,8 @@ def filter_gradients(projections: Array, cotangent: Array, *, shared: Sequence[s
     Returns:
         Real ``[B|1, P|1, (d,) h, w/2+1]``.
     """
-    _sizes("filter_gradients", "projections", projections, 2, 2 * (projections.shape[-1] - 1))  # of either width
+    columns = (0, *shape_of("filter_gradients", "projections", projections))[-1]
+    _sizes("filter_gradients", "projections", projections, 2, 2 * (columns - 1))  # of either width
     extents = list(projections.shape)
     for name in shared:
         if name not in ("batches", "poses"):

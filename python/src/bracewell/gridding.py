@@ -6,18 +6,22 @@ from __future__ import annotations
 from typing import Any, Optional, Sequence
 
 from . import _core
-from ._arrays import Array, as_like, copied, current_stream, empty, is_complex, place, real_type, result, shape_of
+from ._arrays import (Array, Planned, as_complex, as_like, as_real, copied, current_stream, empty, expect_shape, is_complex,
+                      number, place, real_type, result)
 
 
-class _PlannedForSlices:
+class _PlannedForSlices(Planned):
     """Has a compiled plan for every precision and device, made at the first call, and again for more slices."""
 
     def __init__(self, name, tolerance, oversampling):
-        self._name, self._options, self._plans = name, (float(tolerance), oversampling), {}
+        self._name, self._options, self._plans = name, (number("tolerance", tolerance), number("oversampling", oversampling)), {}
 
-    def _batch(self, name, array, axes):
-        shape = shape_of(self._name, name, array)
-        return array.reshape(1, *shape) if len(shape) == axes else array
+    tolerance = property(lambda self: self._options[0])
+    oversampling = property(lambda self: self._options[1])
+
+    def _batch(self, function, name, array, *sizes):
+        shape = expect_shape(f"{self._name}.{function}", name, array, *sizes)
+        return array.reshape(1, *shape) if len(shape) == len(sizes) else array
 
     def _plan(self, batch, stream, *kind):
         key, slices = (*place(batch), *kind), batch.shape[0]
@@ -53,22 +57,28 @@ class NonuniformFFT(_PlannedForSlices):
         super().__init__("NonuniformFFT", tolerance, oversampling)
         self.points, self.shape = copied(points), tuple(int(size) for size in shape)
 
+    _shown = ("points", "shape", "tolerance", "oversampling")
+
+    def set_points(self, points: Any) -> None:
+        """Takes other points, any number of them."""
+        self.points, self._plans = copied(points), {}
+
     def adjoint(self, samples: Array, *, stream: Optional[int] = None) -> Array:
         """Samples, complex ``[slices, points]`` or ``[points]``, to images, complex ``[slices, ((depth,) height,) width]`` or
         without the axis of slices."""
-        batch = self._batch("samples", samples, 1)
-        images = empty(samples, (batch.shape[0], *self.shape), "complex")
+        batch = self._batch("adjoint", "samples", as_complex(samples), len(self.points))
+        images = empty(batch, (batch.shape[0], *self.shape), "complex")
         stream = current_stream(samples, stream)
         self._plan(batch, stream).adjoint(batch, images, stream)
-        return result(images if batch is samples else images[0], samples)
+        return result(images if len(samples.shape) == 2 else images[0], samples)
 
     def forward(self, images: Array, *, stream: Optional[int] = None) -> Array:
         """The transpose of `adjoint`: images to samples."""
-        batch = self._batch("images", images, len(self.shape))
-        samples = empty(images, (batch.shape[0], len(self.points)), "complex")
+        batch = self._batch("forward", "images", as_complex(images), *self.shape)
+        samples = empty(batch, (batch.shape[0], len(self.points)), "complex")
         stream = current_stream(images, stream)
         self._plan(batch, stream).forward(batch, samples, stream)
-        return result(samples if batch is images else samples[0], images)
+        return result(samples if len(images.shape) > len(self.shape) else samples[0], images)
 
     def point_gradients(self, images: Array, samples: Array, *, stream: Optional[int] = None) -> Array:
         """Gradients with respect to the points of a real loss that is computed from either transform::
@@ -81,7 +91,8 @@ class NonuniformFFT(_PlannedForSlices):
         Returns:
             Real ``[points, axes]``, per cycle per pixel; column 0 is x.
         """
-        batch, values = self._batch("images", images, len(self.shape)), self._batch("samples", samples, 1)
+        batch = self._batch("point_gradients", "images", images, *self.shape)
+        values = self._batch("point_gradients", "samples", samples, len(self.points))
         gradients = empty(images, (len(self.points), len(self.shape)), "real")
         stream = current_stream(images, stream)
         self._plan(batch, stream).point_gradients(batch, values, gradients, empty(values, values.shape, "complex"), stream)
@@ -121,14 +132,20 @@ class ToeplitzNormal(_PlannedForSlices):
         self.points, self.shape = copied(points), tuple(int(size) for size in shape)
         self.weights = None if weights is None else copied(weights)
 
+    _shown = ("points", "shape", "weights", "tolerance", "oversampling")
+
+    def set_points(self, points: Any, weights: Optional[Any] = None) -> None:
+        """Takes other points, any number of them, and their weights."""
+        self.points, self.weights, self._plans = copied(points), None if weights is None else copied(weights), {}
+
     def execute(self, images: Array, *, stream: Optional[int] = None) -> Array:
         """Images, real or complex ``[slices, (depth,) height, width]`` or without the axis of slices, to results alike."""
-        batch = self._batch("images", images, len(self.shape))
+        batch = self._batch("execute", "images", as_real(images), *self.shape)
         kind = is_complex(batch)
-        found = empty(images, batch.shape, "complex" if kind else "real")
+        found = empty(batch, batch.shape, "complex" if kind else "real")
         stream = current_stream(images, stream)
         self._plan(batch, stream, kind).execute(batch, found, kind, stream)
-        return result(found if batch is images else found[0], images)
+        return result(found if len(images.shape) > len(self.shape) else found[0], images)
 
     def _make(self, like, batch, slices, stream):
         weights = None if self.weights is None else as_like(self.weights, batch, real_type(like))
@@ -161,20 +178,26 @@ class NonuniformSums(_PlannedForSlices):
         super().__init__("NonuniformSums", tolerance, oversampling)
         self.points, self.targets = copied(points), copied(targets)
 
+    _shown = ("points", "targets", "tolerance", "oversampling")
+
+    def set_points(self, points: Any, targets: Any) -> None:
+        """Takes other points and targets, any number of them."""
+        self.points, self.targets, self._plans = copied(points), copied(targets), {}
+
     def forward(self, values: Array, *, stream: Optional[int] = None) -> Array:
         """Values, complex ``[slices, points]`` or ``[points]``, to sums, complex ``[slices, targets]`` or ``[targets]``."""
-        return self._between("values", values, len(self.targets), "forward", stream)
+        return self._between("values", values, len(self.points), len(self.targets), "forward", stream)
 
     def adjoint(self, sums: Array, *, stream: Optional[int] = None) -> Array:
         """The transpose of `forward`: sums to values."""
-        return self._between("sums", sums, len(self.points), "adjoint", stream)
+        return self._between("sums", sums, len(self.targets), len(self.points), "adjoint", stream)
 
-    def _between(self, name, array, size, direction, stream):
-        batch = self._batch(name, array, 1)
-        found = empty(array, (batch.shape[0], size), "complex")
+    def _between(self, name, array, given, size, direction, stream):
+        batch = self._batch(direction, name, as_complex(array), given)
+        found = empty(batch, (batch.shape[0], size), "complex")
         stream = current_stream(array, stream)
         getattr(self._plan(batch, stream), direction)(batch, found, stream)
-        return result(found if batch is array else found[0], array)
+        return result(found if len(array.shape) == 2 else found[0], array)
 
     def _make(self, like, batch, slices, stream):
         return _core.SumsPlan.make(like, as_like(self.points, batch, "float64"), as_like(self.targets, batch, "float64"), slices,

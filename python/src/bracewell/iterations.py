@@ -6,11 +6,11 @@ from __future__ import annotations
 from typing import Any, Callable, Optional, Union
 
 from . import _core
-from ._arrays import Array, as_real, current_stream, place, result, shape_of, zeros
+from ._arrays import Array, Planned, as_real, current_stream, expect_shape, place, result, shape_of, zeros
 from .tomography import FourierNormal, Laminography, Tomography
 
 
-class LeastSquaresSolver:
+class LeastSquaresSolver(Planned):
     """Minimises sum w (b - A x)^2 over images x, with A the projections of a pair and b what was measured.
 
     Memory is allocated at the first call for a precision, device and shape; sums of inner products stay on the device.
@@ -25,12 +25,16 @@ class LeastSquaresSolver:
     """
 
     def __init__(self, pair: Union[Tomography, Laminography], *, method: str = "conjugate_gradients"):
+        if not isinstance(pair, (Tomography, Laminography)):
+            raise TypeError(f"bracewell.LeastSquaresSolver: pair: expected Tomography or Laminography, found {type(pair).__name__}")
         if pair.weights:
             raise ValueError("bracewell.LeastSquaresSolver: pair: expected one without weights of angles (solve() takes weights of "
                              "all values), found some")
-        self.pair, self.method = pair, method
+        self.pair, self.method = pair, str(method)
         self._plans: dict = {}
         self._last: Optional[tuple[Any, int]] = None
+
+    _shown = ("pair", "method")
 
     def solve(self, sinograms: Array, start: Optional[Array] = None, *, iterations: int = 20, weights: Optional[Array] = None,
               mask: Optional[Array] = None, discrepancy: float = 0, relaxation: float = 1, nonnegative: bool = False,
@@ -58,19 +62,32 @@ class LeastSquaresSolver:
             raise ValueError("bracewell.LeastSquaresSolver: denoise: expected none with total_variation or a discrepancy, found one")
         if denoise_every < 1:
             raise ValueError(f"bracewell.LeastSquaresSolver: denoise_every: expected at least 1, found {denoise_every}")
-        sinograms = as_real(sinograms)
-        weights, mask = (array if array is None else as_real(array, sinograms) for array in (weights, mask))
-        flat = len(shape_of("LeastSquaresSolver", "sinograms", sinograms)) == 2
-
-        def batch(array):
-            return array if array is None or not flat else array.reshape(1, *array.shape)
-
-        data = batch(sinograms)
         independent = isinstance(self.pair, Tomography)
-        depth = data.shape[0] if isinstance(self.pair, Tomography) else self.pair.depth
-        images = zeros(sinograms, (depth, self.pair.image, self.pair.image), "real")
+        given, sinograms = sinograms, as_real(sinograms)
+        sizes = (len(self.pair.angles), self.pair.width)
+        flat = independent and len(expect_shape("LeastSquaresSolver.solve", "sinograms", sinograms, *sizes)) == 2
+
+        def batch(name, array, *shapes):
+            if array is None:
+                return None
+            found = shape_of("LeastSquaresSolver.solve", name, array)
+            if found not in shapes:
+                raise ValueError(f"bracewell.LeastSquaresSolver.solve: {name}: expected "
+                                 f"{' or '.join(str(list(shape)) for shape in shapes)}, found {list(found)}")
+            return as_real(array, sinograms).reshape(-1, *found[-2:])
+
+        leading = () if flat else (sinograms.shape[0] if independent else self.pair.rows,)
+        data = batch("sinograms", sinograms, (*leading, *sizes))
+        depth = data.shape[0] if independent else self.pair.depth
+        plane = (self.pair.image, self.pair.image)
+        whole = plane if flat else (depth, *plane)
+        images = zeros(sinograms, (depth, *plane), "real")
         if start is not None:
-            images[...] = batch(start)
+            images[...] = batch("start", start, whole)
+        weights = batch("weights", weights, (*leading, *sizes))
+        if mask is not None:
+            mask = batch("mask", mask, whole, plane)
+            mask = mask if mask.shape[0] == depth and depth > 1 else mask[0]
         stream = current_stream(sinograms, stream)
         projector = self.pair._plan(data, stream)
         normal = isinstance(self.pair, FourierNormal) and self.method != "sirt" and weights is None and not discrepancy
@@ -83,13 +100,13 @@ class LeastSquaresSolver:
         made = 0
         while True:
             count = int(iterations) if denoise is None else min(int(denoise_every), int(iterations) - made)
-            plan.solve(projector, data, images, batch(weights), mask, count, float(discrepancy), float(relaxation), nonnegative,
+            plan.solve(projector, data, images, weights, mask, count, float(discrepancy), float(relaxation), bool(nonnegative),
                        float(total_variation), int(inner_iterations), stream)
             made += count
             if denoise is not None and count > 0:
-                self._denoise(denoise, images, images[0] if flat else images, mask, sinograms)
+                self._denoise(denoise, images, images[0] if flat else images, mask, given)
             if made >= iterations:
-                return result(images[0] if flat else images, sinograms)
+                return result(images[0] if flat else images, given)
 
     @staticmethod
     def _denoise(denoise, images, seen, mask, like):

@@ -26,15 +26,15 @@ from typing import NamedTuple, Optional, Sequence
 import numpy
 
 from . import _core
-from ._arrays import Array, current_stream, empty, expect_writable, result, shape_of, zeros
+from ._arrays import Array, Held, current_stream, number, whole, empty, expect_writable, result, shape_of, zeros
 
 
 @lru_cache(maxsize=256)
 def _settings(interpolation, oversampling, radius, ewald_radius, kernel_weights="signed", skip_redundant=False):
     if kernel_weights not in ("signed", "absolute"):
         raise ValueError(f"bracewell: kernel_weights: expected signed or absolute, found {kernel_weights}")
-    return _core.ProjectionSettings(interpolation, oversampling, radius, ewald_radius, kernel_weights == "absolute",
-                                    skip_redundant)
+    return _core.ProjectionSettings(str(interpolation), number("oversampling", oversampling), number("radius", radius),
+                                    number("ewald_radius", ewald_radius), kernel_weights == "absolute", bool(skip_redundant))
 
 
 def _sizes(function, name, spectrum, leading, width) -> tuple[int, ...]:
@@ -50,11 +50,19 @@ def _sizes(function, name, spectrum, leading, width) -> tuple[int, ...]:
     if width is None and box == {columns} and columns > 2:
         raise ValueError(f"bracewell.{function}: {name}: expected the half spectrum of rfftn, {columns // 2 + 1} columns, found the "
                          f"{columns} of a full one; width={2 * columns - 2} where it is a half one")
-    width = 2 * (columns - 1) if width is None else int(width)
+    width = 2 * (columns - 1) if width is None else whole("width", width)
     if width // 2 + 1 != columns:
         raise ValueError(f"bracewell.{function}: {name}: expected {width // 2 + 1} columns, as its full width is {width}, "
                          f"found {columns}")
     return (*shape[leading:-1], width)
+
+
+def _last(function, shape):
+    """The width that sizes end with, or None."""
+    try:
+        return None if shape is None else tuple(shape)[-1]
+    except (TypeError, IndexError):
+        raise ValueError(f"bracewell.{function}: shape: expected sizes, found {type(shape).__name__}") from None
 
 
 def _half(sizes) -> tuple[int, ...]:
@@ -68,6 +76,27 @@ def _leading(axis, *arrays) -> int:
         if len(shape) > axis and (extent is None or shape[axis] > extent):
             extent = shape[axis]
     return 1 if extent is None else extent
+
+
+def _expect_poses(function, leading, sizes, dimensions, **arrays) -> None:
+    """Whether what belongs to poses goes together: of batches and poses each array has one, or as many as all that have more.
+    `leading`: an array's name and its batches, and poses where it has some; `sizes`: of projections."""
+    name, extents = leading
+    known = [(extent, name) for extent in (*extents, 1)[:2]]
+    inner = {"matrices": (dimensions, dimensions), "shifts": (len(sizes),)}
+    for name, array in arrays.items():
+        if array is None:
+            continue
+        shape, behind = shape_of(function, name, array), inner.get(name, _half(sizes))
+        if len(shape) != 2 + len(behind) or shape[2:] != behind:
+            raise ValueError(f"bracewell.{function}: {name}: expected [batches, poses, {', '.join(map(str, behind))}], found "
+                             f"{list(shape)}")
+        for axis, what in enumerate(("batches", "poses")):
+            most, of = known[axis]
+            if shape[axis] != 1 and most != 1 and shape[axis] != most:
+                raise ValueError(f"bracewell.{function}: {name}: expected 1 or {most} {what}, as {of} has, found {shape[axis]}")
+            if most == 1:
+                known[axis] = shape[axis], name
 
 
 def project(reconstruction: Array, matrices: Array, shifts: Optional[Array] = None, filters: Optional[Array] = None, *,
@@ -99,6 +128,8 @@ def project(reconstruction: Array, matrices: Array, shifts: Optional[Array] = No
     expect_writable("project", out)
     volume = _sizes("project", "reconstruction", reconstruction, 1, width)
     sizes = tuple(shape) if shape is not None else volume[-2:]
+    _expect_poses("project", ("reconstruction", reconstruction.shape[:1]), sizes, len(volume), matrices=matrices, shifts=shifts,
+                  filters=filters)
     if out is None:
         out = empty(reconstruction, (_leading(0, reconstruction, matrices, shifts, filters),
                                      _leading(1, matrices, shifts, filters), *_half(sizes)), "complex")
@@ -136,7 +167,9 @@ def project_gradients(reconstruction: Array, matrices: Array, cotangent: Array, 
     The other arguments are those of `project`.
     """
     volume = _sizes("project_gradients", "reconstruction", reconstruction, 1, width)
-    sizes = _sizes("project_gradients", "cotangent", cotangent, 2, None if shape is None else shape[-1])
+    sizes = _sizes("project_gradients", "cotangent", cotangent, 2, _last("project_gradients", shape))
+    _expect_poses("project_gradients", ("reconstruction", reconstruction.shape[:1]), sizes, len(volume), matrices=matrices,
+                  shifts=shifts, filters=filters)
     gradients = {name: None for name in ("reconstruction", "matrices", "shifts")}
     for name in wanted:
         if name not in gradients:
@@ -152,7 +185,7 @@ def project_gradients(reconstruction: Array, matrices: Array, cotangent: Array, 
     return ProjectGradients(**{name: result(value, reconstruction) for name, value in gradients.items()})
 
 
-class PreparedReference:
+class PreparedReference(Held):
     """A reconstruction, or a batch of them, copied once into an order in which GPUs sample it fastest: for projecting it
     again and again, in few poses or many.
 
@@ -168,9 +201,12 @@ class PreparedReference:
     def __init__(self, reconstruction: Array, *, width: Optional[int] = None, interpolation: str = "catmull_rom",
                  half: bool = False, stream: Optional[int] = None):
         self._sizes = _sizes("PreparedReference", "reconstruction", reconstruction, 1, width)
-        self._batches, self._interpolation = reconstruction.shape[0], interpolation
+        self._batches, self._interpolation = reconstruction.shape[0], str(interpolation)
+        self.shape, self.interpolation = self._sizes, interpolation
         self._plan = _core.ReferencePlan.make(empty(reconstruction, (1,), "real"), reconstruction, self._sizes[-1],
-                                              interpolation, bool(half), current_stream(reconstruction, stream))
+                                              self._interpolation, bool(half), current_stream(reconstruction, stream))
+
+    _shown = ("shape", "interpolation")
 
     @property
     def memory_bytes(self) -> int:
@@ -184,6 +220,8 @@ class PreparedReference:
         """`bracewell.project` of it."""
         expect_writable("PreparedReference.project", out)
         sizes = tuple(shape) if shape is not None else self._sizes[-2:]
+        _expect_poses("PreparedReference.project", ("reconstruction", (self._batches,)), sizes, len(self._sizes), matrices=matrices,
+                      shifts=shifts, filters=filters)
         if out is None:
             out = empty(matrices, (max(self._batches, _leading(0, matrices, shifts, filters)),
                                    _leading(1, matrices, shifts, filters), *_half(sizes)), "complex")
@@ -198,7 +236,7 @@ class PreparedReference:
                           radius: Optional[float] = None, ewald_radius: Optional[float] = None,
                           skip_redundant: bool = False, stream: Optional[int] = None) -> ProjectGradients:
         """`bracewell.project_gradients` with respect to poses: wanted are matrices, shifts or both."""
-        sizes = _sizes("project_gradients", "cotangent", cotangent, 2, None if shape is None else shape[-1])
+        sizes = _sizes("project_gradients", "cotangent", cotangent, 2, _last("PreparedReference.project_gradients", shape))
         gradients = {"reconstruction": None, "matrices": None, "shifts": None}
         for name in wanted:
             if name not in ("matrices", "shifts"):
@@ -233,7 +271,7 @@ class PoseScores(NamedTuple):
     shifts: Optional[Array]  #: int32 ``[N, best]``, their best shifts; -1: none
 
 
-class PoseScoring:
+class PoseScoring(Held):
     """Compares images X with projections P of a reference at candidate poses and shifts, as in searches for orientations and
     template matching, without writing projections::
 
@@ -348,7 +386,12 @@ def backproject(projections: Array, matrices: Array, shifts: Optional[Array] = N
         (data, weight); weight is None without weights.
     """
     sizes = _sizes("backproject", "projections", projections, 2, width)
-    dimensions = shape_of("backproject", "matrices", matrices)[-1]
+    dimensions = (0, *shape_of("backproject", "matrices", matrices))[-1]
+    if dimensions not in (2, 3):
+        raise ValueError(f"bracewell.backproject: matrices: expected [batches, poses, 3, 3] or [batches, poses, 2, 2], found "
+                         f"{list(matrices.shape)}")
+    _expect_poses("backproject", ("projections", projections.shape[:2]), sizes, dimensions, matrices=matrices, shifts=shifts,
+                  filters=filters, weights=weights)
     if shape is None:
         shape = sizes if dimensions <= len(sizes) else (sizes[0],) + sizes
     if data is None:
@@ -388,7 +431,9 @@ def backproject_gradients(projections: Array, matrices: Array, data: Array, weig
     The other arguments are those of `backproject`.
     """
     sizes = _sizes("backproject_gradients", "projections", projections, 2, width)
-    volume = _sizes("backproject_gradients", "data", data, 1, None if shape is None else shape[-1])
+    volume = _sizes("backproject_gradients", "data", data, 1, _last("backproject_gradients", shape))
+    _expect_poses("backproject_gradients", ("projections", projections.shape[:2]), sizes, len(volume), matrices=matrices,
+                  shifts=shifts, filters=filters, weights=weights)
     of = {"projections": (projections, "complex"), "weights": (None if weights is None else projections, "real"),
           "matrices": (matrices, "real"), "shifts": (shifts, "real")}
     gradients = {name: None for name in of}

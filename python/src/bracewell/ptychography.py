@@ -3,12 +3,12 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple, Optional, Sequence
+from typing import Any, Callable, NamedTuple, Optional, Sequence
 
 import numpy
 
 from . import _core
-from ._arrays import Array, as_like, as_real, current_stream, empty, is_complex, is_double, on_host, result, shape_of
+from ._arrays import Array, Held, as_like, as_real, current_stream, empty, is_complex, is_double, number, on_host, result, shape_of, whole
 
 
 def _total(patterns: Array, weights: Optional[Array]) -> float:
@@ -48,7 +48,7 @@ def _check_subset(function, subset, count):
         raise ValueError(f"bracewell.{function}: subset: expected each index at most once, found {repeated[0]} again")
 
 
-class PtychographyLoss:
+class PtychographyLoss(Held):
     """The loss of a ptychographic model against measured patterns, and its exact gradients::
 
         psi_jl(r) = O(y_j + r) p_l(r),   I_j = sum_l |FFT psi_jl|^2,   L = 1 / (N n^2) sum_j sum_k w_k l(J_jk, t_jk)
@@ -93,16 +93,22 @@ class PtychographyLoss:
             raise ValueError(f"bracewell.PtychographyLoss: scale: expected pattern or none, found {scale}")
         patterns = as_real(patterns)
         if weights is not None:
+            shape_of("PtychographyLoss", "weights", weights)
             weights = as_real(weights, patterns)
+        try:
+            rows, columns = object_shape
+        except (TypeError, ValueError):
+            raise ValueError(f"bracewell.PtychographyLoss: object_shape: expected (rows, columns), found {object_shape}") from None
+        object_shape = whole("object_shape", rows), whole("object_shape", columns)
         kind = "none"
         if weights is not None:
             kind = "mask" if bool(((weights == 0) | (weights == 1)).all()) else "per_pixel"
         stream = current_stream(patterns, stream)
         self._plan = _core.PtychographyPlan.make(
-            empty(patterns, (1,), "real"), on_host(positions, "float64"), int(object_shape[0]), int(object_shape[1]),
-            int(probe_size), shape[-1], int(modes), loss, kind, scale == "pattern", float(counts), float(background),
-            fresnel_number, bool(refine_positions), [float(number) for number in slice_fresnel_numbers], int(relaxation),
-            bool(pattern_factors), bool(detector_background), stream)
+            empty(patterns, (1,), "real"), on_host(positions, "float64"), *object_shape,
+            whole("probe_size", probe_size), shape[-1], whole("modes", modes), str(loss), kind, scale == "pattern", float(counts), float(background),
+            number("fresnel_number", fresnel_number), bool(refine_positions), [float(one) for one in slice_fresnel_numbers],
+            whole("relaxation", relaxation), bool(pattern_factors), bool(detector_background), stream)
         self._plan.set_patterns(0, patterns, weights, stream)
         # Of an exit wave: the mean of its pattern in the far field, whose transforms are not normalised, or its sum.
         self.power = _total(patterns, weights) / shape[0] / (shape[-1]**2 if fresnel_number is None else 1)
@@ -111,6 +117,8 @@ class PtychographyLoss:
         self.pattern_factors, self.detector_background = bool(pattern_factors), bool(detector_background)
         self.detector, self.pixel_power = shape[-1], self.power / (1 if fresnel_number is None else shape[-1]**2)
         self.object_shape, self.probe_shape = tuple(map(int, object_shape)), (int(modes), int(probe_size), int(probe_size))
+
+    _shown = ("count", "object_shape", "probe_shape", "refines_positions")
 
     @property
     def memory_bytes(self) -> int:
@@ -139,6 +147,8 @@ class PtychographyLoss:
             if name not in given:
                 raise ValueError(f"bracewell.PtychographyLoss.evaluate: wanted: expected some of {', '.join(given)}, found {name}")
         _check_subset("PtychographyLoss.evaluate", subset, self.count)
+        shape_of("PtychographyLoss.evaluate", "object", object)
+        shape_of("PtychographyLoss.evaluate", "probe", probe)
         loss, gradients = empty(object, (1,), "float64"), []
         for name, value in given.items():
             if name not in wanted:
@@ -175,7 +185,7 @@ class PtychographySchedule(NamedTuple):
                                     tuple(numbers[5:]))
 
 
-class PtychographySolver:
+class PtychographySolver(Held):
     """Reconstructs object and probe from the patterns of a loss, in steps that keep all they need on the device::
 
         solver = bracewell.PtychographySolver(loss, probe, probe_rate=0)
@@ -217,6 +227,7 @@ class PtychographySolver:
                  steps: str = "adam", object_rate: float = 0.01, probe_rate: float = 0.001, position_rate: float = 0,
                  position_limit: float = 5, regularisation: float = 1, coefficient_rate: float = 0.01, relaxation_rate: float = 0.001,
                  factor_rate: float = 0.01, background_rate: float = 0.1, schedule: Optional[PtychographySchedule] = None, stream: Optional[int] = None):
+        shape_of("PtychographySolver", "probe", probe)
         stream = current_stream(probe, stream)
         projections_first = 0
         if schedule is not None:
@@ -235,7 +246,7 @@ class PtychographySolver:
                 projections_first = 0
             relaxation_rate = 0.1 * (loss.power / size)**0.5 if relaxation_rate > 0 else 0
             background_rate = 0.005 * loss.pixel_power**0.5 if background_rate > 0 else 0
-        self._schedule = schedule
+        self._schedule, self.steps = schedule, steps
         self._like, self._count = empty(probe, (1,), "real"), loss.count
         self._object_shape, self._probe_shape = loss.object_shape, loss.probe_shape
         if loss.slices > 1:
@@ -267,13 +278,20 @@ class PtychographySolver:
             background[...] = 0.001 * pixel
             self._assign(7, background**0.5, stream=stream)
 
+    _shown = ("steps", "_object_shape", "_probe_shape")
+
     def step(self, subset: Optional[Array] = None, *, stream: Optional[int] = None) -> None:
         """One step against all patterns, or those of a subset: int32 ``[K]``, indices, each at most once."""
         _check_subset("PtychographySolver.step", subset, self._count)
         self._plan.step(subset, current_stream(self._like, stream))
 
-    def run(self, *, seed: int = 0, stream: Optional[int] = None) -> list[float]:
+    def run(self, *, seed: int = 0, progress: Optional[Callable[[int, float], Any]] = None,
+            stream: Optional[int] = None) -> list[float]:
         """All passes of the schedule, in batches of patterns by chance.
+
+        Args:
+            seed: of the batches.
+            progress: is called after every pass with the number of passes that were made and the mean loss of its steps.
 
         Returns:
             the mean loss of the steps of every pass.
@@ -290,6 +308,8 @@ class PtychographySolver:
             for batch in random.permutation(len(parts)):
                 self._plan.step(parts[batch], stream)
             losses.append(float(numpy.mean(self._plan.losses(stream)[-len(parts):])))
+            if progress is not None:
+                progress(len(losses), losses[-1])
         return losses
 
     def set_rate_factor(self, factor: float) -> None:
@@ -393,7 +413,7 @@ class PtychographySolver:
         self._plan.set(place, value, current_stream(self._like, stream))
 
 
-class Adam:
+class Adam(Held):
     """Adam (Kingma and Ba, arXiv:1412.6980, algorithm 1), in the update order of torch.optim.Adam.
 
     Args:
@@ -420,6 +440,8 @@ class Adam:
         first = self.parameters[0]
         self._plan = _core.AdamPlan.make(empty(first, (1,), "real"), sizes, beta1, beta2, epsilon,
                                          current_stream(first, stream))
+
+    _shown = ("parameters", "learning_rates")
 
     def step(self, gradients: Sequence[Array], *, stream: Optional[int] = None) -> None:
         """One step against the gradients, one for each parameter, d/dRe + i d/dIm of complex ones."""

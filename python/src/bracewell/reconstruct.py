@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import Optional, Sequence
 
 from . import _core
-from ._arrays import Array, current_stream, empty, result, shape_of
+from ._arrays import Array, as_real, current_stream, empty, number, result, shape_of, whole
 
 
 def pad_centre(centred: Array, shape: Sequence[int], *, stream: Optional[int] = None) -> Array:
@@ -19,9 +19,11 @@ def pad_centre(centred: Array, shape: Sequence[int], *, stream: Optional[int] = 
     Returns:
         Real ``[B, (D,) H, W]``, ready for ``rfftn``.
     """
-    out = empty(centred, (shape_of("pad_centre", "centred", centred)[0], *shape), "real")
+    batch = shape_of("pad_centre", "centred", centred)[:1]
+    given, centred = centred, as_real(centred)
+    out = empty(centred, (*batch, *shape), "real")
     _core.pad_centre(centred, out, current_stream(centred, stream))
-    return result(out, centred)
+    return result(out, given)
 
 
 def crop_centre(padded: Array, shape: Sequence[int], scale: float = 1, *, stream: Optional[int] = None) -> Array:
@@ -31,7 +33,7 @@ def crop_centre(padded: Array, shape: Sequence[int], scale: float = 1, *, stream
         padded: real ``[B, (D,) H, W]``, origin at element 0.
         shape: sizes ((d,) h, w) of the box.
     """
-    out = empty(padded, (shape_of("crop_centre", "padded", padded)[0], *shape), "real")
+    out = empty(padded, (*shape_of("crop_centre", "padded", padded)[:1], *shape), "real")
     _core.crop_centre(padded, out, float(scale), current_stream(padded, stream))
     return result(out, padded)
 
@@ -48,7 +50,7 @@ def correct_rolloff(volume: Array, padded: Sequence[int], *, interpolation: str 
     Returns:
         The volume.
     """
-    _core.correct_rolloff(volume, [int(size) for size in padded], interpolation, current_stream(volume, stream))
+    _core.correct_rolloff(volume, [whole("padded", size) for size in padded], str(interpolation), current_stream(volume, stream))
     return volume
 
 
@@ -69,8 +71,10 @@ def normalise(data: Array, weight: Array, *, wiener: float = 0, floor: float = 0
     """
     shape = shape_of("normalise", "data", data)
     volume = empty(data, shape, "complex")
+    if len(shape) not in (3, 4):
+        raise ValueError(f"bracewell.normalise: data: expected [B, (D,) H, W/2+1], found {list(shape)}")
     averages = empty(data, (shape[0], shape[-1]), "float64")
-    _core.normalise(data, weight, width or 0, volume, averages, float(wiener), float(floor), radius,
+    _core.normalise(data, weight, whole("width", width or 0), volume, averages, float(wiener), float(floor), number("radius", radius),
                     current_stream(data, stream))
     return result(volume, data)
 
@@ -88,6 +92,8 @@ def fourier_shell_correlation(first: Array, second: Array, *, shells: Optional[i
         float64 ``[B, shells]``; shell s holds s - 1/2 <= |k| < s + 1/2.
     """
     shape = shape_of("fourier_shell_correlation", "first", first)
-    out = empty(first, (shape[0], shells or shape[-1]), "float64")
-    _core.fourier_shell_correlation(first, second, width or 0, out, current_stream(first, stream))
+    if len(shape) not in (3, 4):
+        raise ValueError(f"bracewell.fourier_shell_correlation: first: expected [B, (D,) H, W/2+1], found {list(shape)}")
+    out = empty(first, (shape[0], whole("shells", shells or shape[-1])), "float64")
+    _core.fourier_shell_correlation(first, second, whole("width", width or 0), out, current_stream(first, stream))
     return result(out, first)

@@ -14,17 +14,35 @@ Sinograms and frames of NumPy may be counts (uint16) and of any byte order; they
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple, Optional, Sequence
+import math
+from typing import Any, NamedTuple, Optional
+
+import numpy
 
 from . import _core
-from ._arrays import Array, as_real, current_stream, empty, on_host, place, result, shape_of
+from ._arrays import (Array, Planned, as_real, current_stream, empty, expect_shape, number, on_host, place, result, shape_of,
+                      whole)
 
 
-def _angles(angles: Any) -> list[float]:
-    return on_host(angles, "float64").ravel().tolist()
+def _numbers(values: Any) -> list[float]:
+    return on_host(values, "float64").ravel().tolist()
 
 
-class Tomography:
+def _radians(function: str, angles: Any, degrees: Optional[bool]) -> list[float]:
+    """Angles in radians. Those beyond a turn (and a tenth) are of no certain unit where none is given."""
+    values = on_host(angles, "float64").ravel()
+    if degrees is None and values.size and abs(values).max() > 2.2 * math.pi:
+        raise ValueError(f"bracewell.{function}: angles: expected degrees=True or degrees=False where they go beyond a turn of radians, "
+                         f"found {values.min():g} to {values.max():g} and neither")
+    return (numpy.radians(values) if degrees else values).tolist()
+
+
+def _within_a_turn(angles: list[float]) -> list[float]:
+    """The same directions; the library takes many turns in round numbers for degrees."""
+    return [angle if abs(angle) <= 2 * math.pi else math.remainder(angle, 2 * math.pi) for angle in angles]
+
+
+class Tomography(Planned):
     """Back-projection and projection by one of three methods::
 
         backproject  f(X, Y) = (pi / P) sum_p w_p q_p(X cos theta_p + Y sin theta_p + centre)
@@ -36,6 +54,7 @@ class Tomography:
 
     Args:
         angles: P of them, radians, in any order (log_polar: even ones over half a turn).
+        degrees: True: angles are in degrees. False: in radians, as by default, where none of more than a turn is taken.
         width: pixels of the detector.
         method: fourier (gridding; Bracewell, Aust. J. Phys. 9, 1956; O'Sullivan 1985), line (areas of pixels in strips of rays:
             the baseline), or log_polar (Andersson, SIAM J. Imaging Sci. 9, 2016: within the disc of diameter n; never the fastest:
@@ -49,38 +68,43 @@ class Tomography:
         slices: the most that a pass works on at once, which memory grows with; by default up to 64 of the first call.
     """
 
-    def __init__(self, angles: Any, width: int, *, method: str = "fourier", image: Optional[int] = None,
-                 centre: Optional[float] = None, weights: Optional[Any] = None, shifts: Optional[Any] = None,
-                 units: str = "transpose", tolerance: float = 1e-4, slices: Optional[int] = None):
+    def __init__(self, angles: Any, width: int, *, degrees: Optional[bool] = None, method: str = "fourier",
+                 image: Optional[int] = None, centre: Optional[float] = None, weights: Optional[Any] = None,
+                 shifts: Optional[Any] = None, units: str = "transpose", tolerance: float = 1e-4, slices: Optional[int] = None):
         if units not in ("transpose", "line_integrals"):
             raise ValueError(f"bracewell.Tomography: units: expected transpose or line_integrals, found {units}")
-        self.angles, self.width, self.image = _angles(angles), int(width), int(image or width)
-        self.weights = [] if weights is None else _angles(weights)
-        self.shifts = [] if shifts is None else _angles(shifts)
-        self._method, self._options = method.replace("-", "_"), (centre, units == "line_integrals", float(tolerance))
-        self._slices = slices
+        self.angles, self.width = _radians(type(self).__name__, angles, degrees), whole("width", width)
+        self.image = whole("image", width if image is None else image)
+        self.weights = [] if weights is None else _numbers(weights)
+        self.shifts = [] if shifts is None else _numbers(shifts)
+        self._method, self._options = str(method).replace("-", "_"), (number("centre", centre), units == "line_integrals", float(tolerance))
+        self._slices = None if slices is None else whole("slices", slices)
         self._plans: dict = {}
+
+    _shown = ("angles", "width", "method", "image", "centre", "weights", "shifts", "units", "tolerance")
+    method = property(lambda self: self._method)
+    centre = property(lambda self: self._options[0])
+    units = property(lambda self: "line_integrals" if self._options[1] else "transpose")
+    tolerance = property(lambda self: self._options[2])
 
     def backproject(self, sinograms: Array, *, stream: Optional[int] = None) -> Array:
         """Sinograms ``[slices, angles, width]`` to images ``[slices, n, n]``, or both without the axis of slices."""
-        batch = self._batch("sinograms", as_real(sinograms))
+        batch = self._batch("backproject", "sinograms", as_real(sinograms), len(self.angles), self.width)
         images = empty(batch, (batch.shape[0], self.image, self.image), "real")
         stream = current_stream(sinograms, stream)
         self._plan(batch, stream).backproject(batch, images, stream)
-        return result(images if len(shape_of("Tomography", "sinograms", sinograms)) != 2 else images[0], sinograms)
+        return result(images if len(sinograms.shape) != 2 else images[0], sinograms)
 
     def project(self, images: Array, *, stream: Optional[int] = None) -> Array:
         """Images to sinograms."""
-        images = as_real(images)
-        batch = self._batch("images", images)
-        sinograms = empty(images, (batch.shape[0], len(self.angles), self.width), "real")
+        batch = self._batch("project", "images", as_real(images), self.image, self.image)
+        sinograms = empty(batch, (batch.shape[0], len(self.angles), self.width), "real")
         stream = current_stream(images, stream)
         self._plan(batch, stream).project(batch, sinograms, stream)
-        return result(sinograms if batch is images else sinograms[0], images)
+        return result(sinograms if len(images.shape) != 2 else sinograms[0], images)
 
-    @staticmethod
-    def _batch(name, array):
-        shape = shape_of("Tomography", name, array)
+    def _batch(self, function, name, array, *sizes):
+        shape = expect_shape(f"{type(self).__name__}.{function}", name, array, *sizes)
         return array.reshape(1, *shape) if len(shape) == 2 else array
 
     def _plan(self, batch, stream):
@@ -88,8 +112,8 @@ class Tomography:
         if key not in self._plans:
             centre, line_integrals, tolerance = self._options
             self._plans[key] = _core.TomographyPlan.make(
-                empty(batch, (1,), "real"), self._method, self.angles, self.width, centre, self.weights, self.shifts, self.image,
-                self._slices or max(1, min(64, batch.shape[0])), line_integrals, tolerance, stream)
+                empty(batch, (1,), "real"), self._method, _within_a_turn(self.angles), self.width, centre, self.weights, self.shifts, self.image,
+                max(1, min(64, batch.shape[0])) if self._slices is None else self._slices, line_integrals, tolerance, stream)
         return self._plans[key]
 
 
@@ -102,19 +126,19 @@ class FourierNormal(Tomography):
     The arguments are those of `Tomography`; images have at most 16,384 pixels along an axis.
     """
 
-    def __init__(self, angles: Any, width: int, *, image: Optional[int] = None, centre: Optional[float] = None,
-                 weights: Optional[Any] = None, shifts: Optional[Any] = None, units: str = "transpose", tolerance: float = 1e-4,
-                 slices: Optional[int] = None):
-        super().__init__(angles, width, method="fourier_normal", image=image, centre=centre, weights=weights, shifts=shifts,
-                         units=units, tolerance=tolerance, slices=slices)
+    def __init__(self, angles: Any, width: int, *, degrees: Optional[bool] = None, image: Optional[int] = None,
+                 centre: Optional[float] = None, weights: Optional[Any] = None, shifts: Optional[Any] = None,
+                 units: str = "transpose", tolerance: float = 1e-4, slices: Optional[int] = None):
+        super().__init__(angles, width, degrees=degrees, method="fourier_normal", image=image, centre=centre, weights=weights,
+                         shifts=shifts, units=units, tolerance=tolerance, slices=slices)
 
     def normal(self, images: Array, *, stream: Optional[int] = None) -> Array:
         """``backproject(project(images))``, real ``[slices, n, n]`` or ``[n, n]``."""
-        batch = self._batch("images", images)
-        results = empty(images, batch.shape, "real")
+        batch = self._batch("normal", "images", as_real(images), self.image, self.image)
+        results = empty(batch, batch.shape, "real")
         stream = current_stream(images, stream)
         self._plan(batch, stream).normal(batch, results, stream)
-        return result(results if batch is images else results[0], images)
+        return result(results if len(images.shape) != 2 else results[0], images)
 
 
 class ViewGradients(NamedTuple):
@@ -134,11 +158,11 @@ class ViewSlopes(Tomography):
     The arguments are those of `Tomography`.
     """
 
-    def __init__(self, angles: Any, width: int, *, image: Optional[int] = None, centre: Optional[float] = None,
-                 weights: Optional[Any] = None, shifts: Optional[Any] = None, units: str = "transpose", tolerance: float = 1e-4,
-                 slices: Optional[int] = None):
-        super().__init__(angles, width, method="view_slopes", image=image, centre=centre, weights=weights, shifts=shifts,
-                         units=units, tolerance=tolerance, slices=slices)
+    def __init__(self, angles: Any, width: int, *, degrees: Optional[bool] = None, image: Optional[int] = None,
+                 centre: Optional[float] = None, weights: Optional[Any] = None, shifts: Optional[Any] = None,
+                 units: str = "transpose", tolerance: float = 1e-4, slices: Optional[int] = None):
+        super().__init__(angles, width, degrees=degrees, method="view_slopes", image=image, centre=centre, weights=weights,
+                         shifts=shifts, units=units, tolerance=tolerance, slices=slices)
 
     def slopes(self, images: Array, *, stream: Optional[int] = None) -> tuple[Array, Array]:
         """Derivatives of the rows that `project` gives: with respect to the angle of their view, per radian, and to its shift or
@@ -147,7 +171,7 @@ class ViewSlopes(Tomography):
         Returns:
             Two arrays, real ``[slices, angles, width]`` or ``[angles, width]``.
         """
-        batch = self._batch("images", images)
+        batch = self._batch("slopes", "images", images, self.image, self.image)
         turns, moves = (empty(images, (batch.shape[0], len(self.angles), self.width), "real") for _ in range(2))
         stream = current_stream(images, stream)
         self._plan(batch, stream).slopes(batch, turns, moves, stream)
@@ -161,7 +185,8 @@ class ViewSlopes(Tomography):
             cotangents: derivatives of the loss with respect to the projections, real ``[slices, angles, width]`` or
                 ``[angles, width]``.
         """
-        batch, of_rows = self._batch("images", images), self._batch("cotangents", cotangents)
+        batch = self._batch("gradients", "images", images, self.image, self.image)
+        of_rows = self._batch("gradients", "cotangents", cotangents, len(self.angles), self.width)
         stream = current_stream(images, stream)
         sums = []
         for slopes in self.slopes(batch, stream=stream):
@@ -170,7 +195,7 @@ class ViewSlopes(Tomography):
         return ViewGradients(*(result(value, images) for value in (*sums, sums[1].sum().reshape(1))))
 
 
-class Laminography:
+class Laminography(Planned):
     """Back-projection and projection about an axis that is tilted out of the plane across the beam (Helfen et al., Appl. Phys.
     Lett. 86, 2005). Voxel (X, Y, Z) = (column - n // 2, row - n // 2, slice - d // 2) of a volume ``[d, n, n]`` is seen by angle
     theta at detector coordinates::
@@ -186,6 +211,7 @@ class Laminography:
 
     Args:
         angles: radians, over a whole turn.
+        degrees: True: angles are in degrees. False: in radians, as by default, where none of more than a turn is taken.
         width, rows: pixels of the detector.
         tilt: radians, -1.5 to 1.5.
         method: fourier (3D gridding) or line (rays through the middles of pixels; Joseph, IEEE Trans. Med. Imaging 1, 1982).
@@ -196,35 +222,46 @@ class Laminography:
         tolerance: relative error (L2) of the Fourier method.
     """
 
-    def __init__(self, angles: Any, width: int, rows: int, tilt: float, *, method: str = "fourier", image: Optional[int] = None,
-                 depth: Optional[int] = None, centre: Optional[float] = None, row_centre: Optional[float] = None,
-                 weights: Optional[Any] = None, units: str = "transpose", tolerance: float = 1e-4):
+    def __init__(self, angles: Any, width: int, rows: int, tilt: float, *, degrees: Optional[bool] = None, method: str = "fourier",
+                 image: Optional[int] = None, depth: Optional[int] = None, centre: Optional[float] = None,
+                 row_centre: Optional[float] = None, weights: Optional[Any] = None, units: str = "transpose",
+                 tolerance: float = 1e-4):
         if units not in ("transpose", "line_integrals"):
             raise ValueError(f"bracewell.Laminography: units: expected transpose or line_integrals, found {units}")
-        self.angles, self.width, self.rows, self.tilt = _angles(angles), int(width), int(rows), float(tilt)
-        self.image, self.depth = int(image or width), int(depth or rows)
-        self.weights = [] if weights is None else _angles(weights)
-        self._options = (method, self.angles, self.width, self.rows, self.tilt, centre, row_centre, self.weights, self.image,
+        self.angles, self.width, self.rows = _radians("Laminography", angles, degrees), whole("width", width), whole("rows", rows)
+        self.tilt, self.method, self.units = number("tilt", tilt), str(method), units
+        self.image, self.depth = whole("image", width if image is None else image), whole("depth", rows if depth is None else depth)
+        centre, row_centre = number("centre", centre), number("row_centre", row_centre)
+        self.weights = [] if weights is None else _numbers(weights)
+        self._options = (method, _within_a_turn(self.angles), self.width, self.rows, self.tilt, centre, row_centre, self.weights, self.image,
                          self.depth, units == "line_integrals", float(tolerance))
         self._plans: dict = {}
 
+    _shown = ("angles", "width", "rows", "tilt", "method", "image", "depth", "weights", "units")
+
     def backproject(self, sinograms: Array, *, stream: Optional[int] = None) -> Array:
         """Sinograms, real ``[rows, angles, width]``, to the volume, real ``[d, n, n]``."""
-        shape_of("Laminography", "sinograms", sinograms)
-        sinograms = as_real(sinograms)
+        given, sinograms = sinograms, as_real(sinograms)
+        self._expect("backproject", "sinograms", sinograms, (self.rows, len(self.angles), self.width))
         volume = empty(sinograms, (self.depth, self.image, self.image), "real")
         stream = current_stream(sinograms, stream)
         self._plan(sinograms, stream).backproject(sinograms, volume, stream)
-        return result(volume, sinograms)
+        return result(volume, given)
 
     def project(self, volume: Array, *, stream: Optional[int] = None) -> Array:
         """The volume to sinograms."""
-        shape_of("Laminography", "volume", volume)
-        volume = as_real(volume)
+        given, volume = volume, as_real(volume)
+        self._expect("project", "volume", volume, (self.depth, self.image, self.image))
         sinograms = empty(volume, (self.rows, len(self.angles), self.width), "real")
         stream = current_stream(volume, stream)
         self._plan(volume, stream).project(volume, sinograms, stream)
-        return result(sinograms, volume)
+        return result(sinograms, given)
+
+    @staticmethod
+    def _expect(function, name, array, shape):
+        found = shape_of(f"Laminography.{function}", name, array)
+        if found != shape:
+            raise ValueError(f"bracewell.Laminography.{function}: {name}: expected {list(shape)}, found {list(found)}")
 
     def _plan(self, array, stream):
         key = place(array)
@@ -248,13 +285,13 @@ def filter_projections(sinograms: Array, filter: str = "shepp", *, padding: str 
     """
     if padding not in ("zero", "edge"):
         raise ValueError(f"bracewell.filter_projections: padding: expected zero or edge, found {padding}")
-    shape = shape_of("filter_projections", "sinograms", sinograms)
+    shape = expect_shape("filter_projections", "sinograms", sinograms, "angles", "width")
     sinograms = as_real(sinograms)
     batch = sinograms.reshape(1, *shape) if len(shape) == 2 else sinograms
     out = empty(sinograms, batch.shape, "real")
     stream = current_stream(sinograms, stream)
     rows = batch.shape[0] * batch.shape[1] if len(batch.shape) == 3 else 1
-    _core.RowPlan.filter(empty(sinograms, (1,), "real"), filter, padding == "edge", max(1, rows), shape[-1], float(shift),
+    _core.RowPlan.filter(empty(sinograms, (1,), "real"), str(filter), padding == "edge", max(1, rows), shape[-1], float(shift),
                          stream).execute(batch, out, stream)
     return result(out.reshape(shape), sinograms)
 
@@ -277,24 +314,25 @@ def remove_stripes(sinograms: Array, method: str = "sorting", *, strength: float
     Returns:
         Sinograms of the same shape.
     """
-    shape = shape_of("remove_stripes", "sinograms", sinograms)
+    shape = expect_shape("remove_stripes", "sinograms", sinograms, "angles", "width")
     sinograms = as_real(sinograms)
     out = empty(sinograms, shape if len(shape) == 3 else (1, *shape), "real")
     out[...] = sinograms.reshape(out.shape)
     stream = current_stream(sinograms, stream)
-    _core.RowPlan.stripes(empty(sinograms, (1,), "real"), shape[-2], shape[-1], method, float(strength), int(window), int(levels),
+    _core.RowPlan.stripes(empty(sinograms, (1,), "real"), shape[-2], shape[-1], str(method), float(strength), int(window), int(levels),
                           float(damping), float(dead), stream).execute(out, out, stream)
     return result(out.reshape(shape), sinograms)
 
 
-def find_centre(sinogram: Array, angles: Any, *, first: Optional[float] = None, last: Optional[float] = None,
-                stream: Optional[int] = None) -> float:
+def find_centre(sinogram: Array, angles: Any, *, degrees: Optional[bool] = None, first: Optional[float] = None,
+                last: Optional[float] = None, stream: Optional[int] = None) -> float:
     """The detector coordinate of the rotation axis, from one sinogram over half a turn (Vo, Drakopoulos, Atwood and Reinhard, Opt.
     Express 22, 2014). Waits.
 
     Args:
         sinogram: real ``[angles, width]``, attenuation, not filtered.
         angles: radians.
+        degrees: True: angles are in degrees. False: in radians, as by default, where none of more than a turn is taken.
         first, last: pixels between which to search; a quarter of the width on either side of the middle.
 
     Raises:
@@ -302,7 +340,8 @@ def find_centre(sinogram: Array, angles: Any, *, first: Optional[float] = None, 
     """
     shape_of("find_centre", "sinogram", sinogram)
     sinogram = as_real(sinogram)
-    return _core.find_centre(sinogram, _angles(angles), first, last, current_stream(sinogram, stream))
+    return _core.find_centre(sinogram, _radians("find_centre", angles, degrees), number("first", first), number("last", last),
+                             current_stream(sinogram, stream))
 
 
 def normalise_projections(raw: Array, dark: Optional[Array] = None, flat: Optional[Array] = None, *, logarithm: bool = True,
@@ -318,14 +357,22 @@ def normalise_projections(raw: Array, dark: Optional[Array] = None, flat: Option
         Real ``[slices, angles, width]``.
     """
     shape = shape_of("normalise_projections", "raw", raw)
-    raw, dark, flat = (frames if frames is None else as_real(frames) for frames in (raw, dark, flat))
     if len(shape) != 3:
         raise ValueError(f"bracewell.normalise_projections: raw: expected [angles, slices, width], found {len(shape)} axes")
+    for name, frames in (("dark", dark), ("flat", flat)):
+        if frames is not None and shape_of("normalise_projections", name, frames) != shape[1:]:
+            raise ValueError(f"bracewell.normalise_projections: {name}: expected {list(shape[1:])}, found {list(frames.shape)}")
+    try:
+        air = (whole("air", air[0]), whole("air", air[1]))
+    except (TypeError, IndexError):
+        raise ValueError(f"bracewell.normalise_projections: air: expected columns (begin, end), found {type(air).__name__}") from None
+    given, raw = raw, as_real(raw)
+    dark, flat = (frames if frames is None else as_real(frames, raw) for frames in (dark, flat))
     out = empty(raw, (shape[1], shape[0], shape[2]), "real")
-    _core.normalise_projections(raw, dark, flat, out, logarithm, int(air[0]), int(air[1]), current_stream(raw, stream))
-    return result(out, raw)
+    _core.normalise_projections(raw, dark, flat, out, logarithm, *air, current_stream(raw, stream))
+    return result(out, given)
 
 
-def angular_density_weights(angles: Sequence[float]) -> list[float]:
+def angular_density_weights(angles: Any, *, degrees: Optional[bool] = None) -> list[float]:
     """Weights for angles that are not evenly spread, 1 on average: the share of half a turn that is nearest to each."""
-    return _core.angular_density_weights(_angles(angles))
+    return _core.angular_density_weights(_radians("angular_density_weights", angles, degrees))

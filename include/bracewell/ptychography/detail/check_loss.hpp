@@ -8,6 +8,8 @@
 #include <bracewell/ptychography/options.hpp>
 
 #include <cmath>
+#include <type_traits>
+#include <vector>
 
 namespace Bracewell::Impl {
 
@@ -81,12 +83,32 @@ void check_patterns(const Arguments& check, const PtychographyShape& shape, Pixe
       [&] { return weights.shape(); });
 }
 
-/// A list of patterns, of which there are `count`; all where it is not given.
+/// A list of patterns, of which there are `count`, each at most once; all where it is not given. Values are checked
+/// in host memory: those of a device would have to be waited for.
 template <class Memory>
 void check_subset(const Arguments& check, const Array<const int, Memory>& subset, std::int64_t count) {
   check.require(
       !subset || (subset.rank == 1 && subset.size() <= count), "subset",
       [&] { return "at most " + number(count) + " patterns"; }, [&] { return subset.shape(); });
+  if constexpr (std::is_same_v<Memory, Kokkos::HostSpace>) {
+    const int* const begin = subset.data;
+    const int* const end = begin + (subset ? subset.size() : 0);
+    bool ascending = true; // as most are: none can be there twice
+    for (const int* i = begin; i != end; ++i) {
+      check.require(
+          *i >= 0 && *i < count, "subset", [&] { return "indices from 0 to " + number(count - 1); },
+          [&] { return number(*i); });
+      ascending = ascending && (i == begin || *(i - 1) < *i);
+    }
+    if (ascending)
+      return;
+    std::vector<bool> seen(static_cast<std::size_t>(count));
+    for (const int* i = begin; i != end; ++i) {
+      check.require(!seen[static_cast<std::size_t>(*i)], "subset", "each index at most once",
+                    [&] { return number(*i) + " again"; });
+      seen[static_cast<std::size_t>(*i)] = true;
+    }
+  }
 }
 
 template <class Value, class Memory>

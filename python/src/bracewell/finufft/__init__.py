@@ -10,16 +10,19 @@ One, two and three dimensions, complex64 and complex128, points in radians. It c
 
 from __future__ import annotations
 
+import math
+import warnings
 from typing import Optional, Sequence, Union
 
 import numpy
 
+from .._arrays import Planned
 from ..gridding import NonuniformFFT, NonuniformSums
 
 __all__ = ["Plan", "nufft1d1", "nufft1d2", "nufft1d3", "nufft2d1", "nufft2d2", "nufft2d3", "nufft3d1", "nufft3d2", "nufft3d3"]
 
 
-class Plan:
+class Plan(Planned):
     """Transforms at given points::
 
         type 1  f[k] = sum_j c[j] exp(isign i k . x_j)
@@ -32,7 +35,7 @@ class Plan:
         nufft_type: 1, 2 or 3.
         n_modes: the size of f along every axis; of type 3 the number of axes.
         n_trans: how many vectors a call takes.
-        eps: relative error (L2): 1e-2 to 1e-6 in single precision, to 1e-12 in double.
+        eps: relative error (L2): 1e-2 to 1e-6 in single precision, to 1e-12 in double; less is that, with a warning.
         isign: sign of the exponent, by default + for types 1 and 3 and - for type 2.
         dtype: complex64 or complex128.
         modeord: 0: k ascends; 1: k begins with 0, in the order of numpy.fft.
@@ -59,10 +62,21 @@ class Plan:
             raise ValueError(f"bracewell.finufft.Plan: modeord: expected 0 or 1, found {modeord}")
         self._type, self._modes, self._trans = nufft_type, modes, int(n_trans)
         self._dtype, self._eps, self._modeord = numpy.dtype(dtype), float(eps), modeord
+        least = 1e-6 if self._dtype == numpy.complex64 else 1e-12
+        if not math.isfinite(self._eps):
+            raise ValueError(f"bracewell.finufft.Plan: eps: expected a relative error, found {eps}")
+        if self._eps < least:
+            warnings.warn(f"bracewell.finufft.Plan: eps: {eps} is below {least:g}, the least of {self._dtype}, which it becomes.",
+                          RuntimeWarning, stacklevel=2)
+        self._eps = min(max(self._eps, least), 1e-2)
         # Plans have + in types 1 and 3 and - in type 2: other signs are those of the points.
         natural = -1 if nufft_type == 2 else 1
         self._sign = 1 if isign is None or isign * natural > 0 else -1
         self._transform: Union[NonuniformFFT, NonuniformSums, None] = None
+
+    def __repr__(self):
+        return (f"bracewell.finufft.Plan({self._type}, {self._modes}, n_trans={self._trans}, eps={self._eps:g}, "
+                f"dtype='{self._dtype}', modeord={self._modeord})")
 
     type = property(lambda self: self._type)
     n_modes = property(lambda self: self._modes)
