@@ -135,7 +135,8 @@ void Measurement::leave_out_unwritten(Provenance& provenance) {
   const std::vector<std::int64_t> unwritten = file_.never_written(data_);
   const std::int64_t each = grid_[0] > 0 ? grid_[1] : 1; // patterns of a row of the scan
   const auto before = static_cast<std::int64_t>(numbers_.size());
-  std::erase_if(numbers_, [&](std::int64_t number) { return std::ranges::binary_search(unwritten, number / each); });
+  std::erase_if(numbers_,
+                [&](std::int64_t number) { return std::ranges::binary_search(unwritten, number / each); });
   provenance.unusable(
       {.file = path().string() + ": " + data_,
        .count = before - static_cast<std::int64_t>(numbers_.size()),

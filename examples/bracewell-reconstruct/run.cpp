@@ -349,8 +349,7 @@ std::string reconstruct(const Space& space, const RunOptions& options, Provenanc
   const std::size_t used = particles.count - reconstruction.blank();
   const std::string counted =
       particles.in_tilt_series > 0
-          ? std::to_string(used) + " tilts of " + std::to_string(particles.in_tilt_series) +
-                " particles of "
+          ? std::to_string(used) + " tilts of " + std::to_string(particles.in_tilt_series) + " particles of "
           : std::to_string(used) + (used == 1 ? " particle of " : " particles of ");
   return options.out.string() + ": " + counted + std::to_string(box) + " x " + std::to_string(box) +
          " pixels" + (reconstruction.uses_ctf() ? ", CTF corrected" : "") +

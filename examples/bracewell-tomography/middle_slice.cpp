@@ -433,8 +433,8 @@ struct StoredRow {
   float limit;                            ///< of the type
 
   StoredRow(const Space& space, const Job& job, std::int64_t row_)
-      : row(row_), width(job.scan.width()), count(job.angles() * width),
-        values(size(count)), dark(size(width), 0.F),
+      : row(row_), width(job.scan.width()), count(job.angles() * width), values(size(count)),
+        dark(size(width), 0.F),
         limit(saturation(job.scan.format().type).value_or(std::numeric_limits<float>::infinity())) {
     const StoredFormat format = job.scan.format();
     const Kokkos::View<std::byte*, Kokkos::HostSpace> host("Bracewell::examples::row",
@@ -574,13 +574,14 @@ void drop_frames(const Space& space, Job& job, Provenance& provenance) {
   if (numbers.empty())
     return;
   std::ranges::sort(numbers);
-  provenance.unusable({.file = job.scan.path().string(),
-                       .count = std::int64_t(numbers.size()),
-                       .of = job.angles(),
-                       .what = "frames",
-                       .why = "have no light or are saturated (" + row + " of projections " + first_of(numbers) + ")",
-                       .done = "they are left out",
-                       .remedy = "--leave-out goes on without them"});
+  provenance.unusable(
+      {.file = job.scan.path().string(),
+       .count = std::int64_t(numbers.size()),
+       .of = job.angles(),
+       .what = "frames",
+       .why = "have no light or are saturated (" + row + " of projections " + first_of(numbers) + ")",
+       .done = "they are left out",
+       .remedy = "--leave-out goes on without them"});
   job.scan.drop(bad);
   job.check_span();
 }
@@ -608,14 +609,13 @@ void check_values(const Space& space, Job& job, std::int64_t more, Provenance& p
     text += ", with " + std::to_string(dead.size()) +
             (dead.size() > 1 ? " dead columns (" : " dead column (") + first_of(dead) + ")";
   const bool iterates = job.options.solver && !job.has_frame_steps();
-  const std::string done =
-      !iterates ? "they are interpolated"
-      : job.options.solver->method == LeastSquaresMethod::TotalVariation
-          ? "iterations leave them out"
-          : "they are interpolated, and iterations weigh them less";
+  const std::string done = !iterates ? "they are interpolated"
+                           : job.options.solver->method == LeastSquaresMethod::TotalVariation
+                               ? "iterations leave them out"
+                               : "they are interpolated, and iterations weigh them less";
   if (dead.empty() && 1000 * invalid.all() < stored.count)
-    provenance.took(file, std::to_string(invalid.all()) + " of " + std::to_string(stored.count) + " values " + text +
-                              ": " + done);
+    provenance.took(file, std::to_string(invalid.all()) + " of " + std::to_string(stored.count) + " values " +
+                              text + ": " + done);
   else
     provenance.unusable({.file = file,
                          .count = invalid.all(),

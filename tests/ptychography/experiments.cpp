@@ -2,10 +2,10 @@
 // move, factors, a background, relaxation, slices. In double against differences and direct sums.
 
 #include "../tools/checks.hpp"
+#include "solver_plan.hpp"
 #include "support.hpp"
 
 #include <bracewell/optimize/adam.hpp>
-#include <bracewell/ptychography/solver.hpp>
 
 using namespace Test;
 using Catch::Matchers::ContainsSubstring;
@@ -450,7 +450,6 @@ TEST_CASE("slices: both of a known object are found from its patterns") {
 }
 
 TEST_CASE("a solver takes Adam's steps on the gradients of slices, relaxation, factors and a background") {
-  using Solver = PtychographySolver<Space, double, Impl::CompiledWith<double, Impl::FusedDetectors<>>>;
   const PtychographyShape shape{
       .object = {22, 23}, .probe = 11, .detector = 15, .modes = 2, .slices = 2, .relaxation = 2};
   const PtychographyOptions options{.loss = PatternLoss::Amplitude,
@@ -469,9 +468,9 @@ TEST_CASE("a solver takes Adam's steps on the gradients of slices, relaxation, f
   const auto make = [&] {
     Plan plan(space, shape, model.positions, options);
     plan.set_patterns(space, 0, model.patterns);
-    return Solver(space, shape, std::move(plan), rates);
+    return TestSolver(space, shape, std::move(plan), rates);
   };
-  Solver solver = make();
+  TestSolver solver = make();
   const View<double***> amplitude("amplitude", 2, 22, 23), phase("phase", 2, 22, 23),
       amplitude_gradient("amplitude gradient", 2, 22, 23), phase_gradient("phase gradient", 2, 22, 23);
   const View<double**> roots("roots", 15, 15), background_gradient("background gradient", 15, 15);
@@ -551,7 +550,7 @@ TEST_CASE("a solver takes Adam's steps on the gradients of slices, relaxation, f
   const View<int*> subset("subset", 2);
   Kokkos::deep_copy(Kokkos::subview(subset, 0), 2);
   const auto state = solver.state(space);
-  Solver other = make();
+  TestSolver other = make();
   other.restore(space, state);
   solver.step(space, subset), other.step(space, subset);
   space.fence();
@@ -559,7 +558,7 @@ TEST_CASE("a solver takes Adam's steps on the gradients of slices, relaxation, f
   CHECK(same(solver.amplitude(), other.amplitude()));
   CHECK(same(solver.background_roots(), other.background_roots()));
   // Memory is foretold, and calls wait for nothing.
-  CHECK(std::abs(double(Solver::bytes_needed(space, shape, model.positions, options, rates)) /
+  CHECK(std::abs(double(TestSolver::bytes_needed(space, shape, model.positions, options, rates)) /
                      double(solver.memory_bytes()) -
                  1) < 0.02);
   const Test::Report seen = Test::report([&] { solver.step(space); });
@@ -570,7 +569,7 @@ TEST_CASE("a solver takes Adam's steps on the gradients of slices, relaxation, f
   // What does not go together.
   const auto refuse = [&](const PtychographySolverOptions& wrong, const char* text) {
     Plan plan(space, shape, model.positions, options);
-    CHECK_THROWS_WITH(Solver(space, shape, std::move(plan), wrong), ContainsSubstring(text));
+    CHECK_THROWS_WITH(TestSolver(space, shape, std::move(plan), wrong), ContainsSubstring(text));
   };
   refuse({.coefficient_rate = -1}, "options.coefficient_rate");
   refuse({.relaxation_rate = NAN}, "options.relaxation_rate");

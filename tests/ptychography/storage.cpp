@@ -68,7 +68,7 @@ TEST_CASE(
 TEST_CASE("patterns in half precision that come from the host") {
   check_streamed<Half, StorageDetectors>(measured<float>(17, 64, 1), {});
   check_streamed<Half, StorageDetectors>(measured<float>(17, 64, 300),
-                                      {.loss = PatternLoss::Amplitude, .scale = PatternScale::None});
+                                         {.loss = PatternLoss::Amplitude, .scale = PatternScale::None});
 }
 
 TEST_CASE("ptychography as tools see it: labels, instances; no fences, copies or allocations") {

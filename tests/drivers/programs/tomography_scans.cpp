@@ -408,8 +408,8 @@ TEST_CASE("angles that are there twice, a closed flat frame, dead and saturated 
   const std::vector<std::string> some{"", "--stripes sorting", cgls};
   std::vector<std::vector<float>> of_blank;
   for (const std::string& steps : some) {
-    error_of(steps,
-             {"4 of 120 frames have no light", "of projections 5, 40, 41, 119): they are left out", "116 projections"});
+    error_of(steps, {"4 of 120 frames have no light", "of projections 5, 40, 41, 119): they are left out",
+                     "116 projections"});
     of_blank.push_back(slices(folder));
   }
   const std::string found = run_well(folder, command("--scan scan.h5"));
