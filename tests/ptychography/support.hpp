@@ -170,7 +170,7 @@ void check_streamed(const Experiment<T>& e, PtychographyOptions options, const V
     const View<int*> list("list", 4), other("other", 3);
     const auto host = Kokkos::create_mirror_view(list);
     for (int i = 0; i < 4; ++i)
-      host(i) = (7 - 2 * i + e.count) % e.count;
+      host(i) = (1 - i + e.count) % e.count; // in no order
     Kokkos::deep_copy(list, host);
     const Array<const int, Space::memory_space> listed(list), others(other);
     const auto check = [&](const View<int*>& subset) {
