@@ -193,7 +193,7 @@ std::string run_with(const Space& space, const Job& job, Checkpoint& checkpoint,
   const std::vector<float> of_patterns = losses_of_patterns(space, job, solver);
   const Reconstruction result = collect(space, job, found, std::move(losses), of_patterns);
   write_result(space, job, found, result);
-  if (is_first_process())
+  if (is_first_process() && !of_patterns.empty()) // of its own ones
     draw_patterns(space, job, found, of_patterns);
   std::string halves;
   if (first_state) {

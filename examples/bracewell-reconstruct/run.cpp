@@ -230,6 +230,7 @@ void write_all(const Paths& paths, const Maps& maps, int box, const MrcWriteOpti
       start([&, half] { write(paths.halves[half], maps.halves[half].values()); });
   if (!maps.sharpened.values().empty()) {
     MrcWriteOptions sharpened = mrc;
+    sharpened.may_be_constant = true; // where half maps have nothing in common
     char label[64];
     std::snprintf(label, sizeof label, "B factor %.1f square Angstrom%s", maps.b_factor,
                   maps.b_factor_fitted ? " (fitted)" : "");
@@ -240,6 +241,7 @@ void write_all(const Paths& paths, const Maps& maps, int box, const MrcWriteOpti
   }
   if (!maps.local.values().empty()) {
     MrcWriteOptions local = mrc;
+    local.may_be_constant = true;
     char label[80];
     std::snprintf(label, sizeof label, "local resolution (FSC %.1f) in windows of %.4g %s",
                   LocalResolution::threshold, maps.width, mrc.pixel_size > 0 ? "Angstrom" : "pixels");

@@ -431,6 +431,7 @@ struct StoredRow {
   std::int64_t row, width, count;
   std::vector<float> values, dark, faint; ///< the last two [width]: no light, and hardly any
   float limit;                            ///< of the type
+  std::int64_t dark_flats = 0;            ///< columns whose flat frames are not above the dark ones
 
   StoredRow(const Space& space, const Job& job, std::int64_t row_)
       : row(row_), width(job.scan.width()), count(job.angles() * width), values(size(count)),
@@ -454,9 +455,13 @@ struct StoredRow {
     std::vector<float> flat(size(width));
     job.scan.read_flat(0, row, 1, flat);
     for (std::size_t x = 0; x < faint.size(); ++x)
+      dark_flats += flat[x] <= dark[x] ? 1 : 0;
+    for (std::size_t x = 0; x < faint.size(); ++x)
       faint[x] += hardly_any * std::max(0.F, flat[x] - dark[x]);
   }
 
+  /// Flat frames that are not above dark ones in most columns say nothing about the light.
+  bool has_swapped_flats() const { return 2 * dark_flats > width; }
   bool is_saturated(std::int64_t i) const { return values[size(i)] >= limit; }
   std::span<const float> view(std::size_t p) const {
     return std::span(values).subspan(p * dark.size(), dark.size());
@@ -558,6 +563,8 @@ void drop_frames(const Space& space, Job& job, Provenance& provenance) {
   std::ranges::nth_element(sorted, middle);
   const auto is_most = [&](std::int64_t values) { return 10 * values > 9 * seen.width; };
   const std::string row = "row " + std::to_string(seen.row);
+  if (seen.has_swapped_flats())
+    return; // check_flats says it
   if (is_most(*middle))
     throw InputError(job.scan.path().string() + ": " + row + " of most projections has no data" +
                      (job.logarithm ? ", less than 1 % of the light or saturated: was the shutter shut?"

@@ -588,7 +588,7 @@ void MrcWriter::close() {
     all.squared_deviations +=
         image.squared_deviations + difference * difference * section_values * before / (before + 1);
   }
-  if (!creator().empty())
+  if (!creator().empty() && !(options_.may_be_constant && all.minimum == all.maximum))
     require_sensible(file_.path(), all.minimum, all.maximum, true, options_.likeliest);
   RawHeader raw{};
   const auto put = [&raw](std::size_t offset, auto... values) {

@@ -91,6 +91,7 @@ struct MrcWriteOptions {
   MrcMode mode = MrcMode::Float32;      ///< Float32 or Float16
   double pixel_size = 0;                ///< Angstrom; 0: not known
   std::vector<std::string> labels = {}; ///< Provenance::lines(): what of it fits ten labels of 80 characters
+  bool may_be_constant = false;         ///< otherwise the same value everywhere is an error
   std::string likeliest =
       "the inputs"; ///< where values that are no result come from, most likely (require_sensible)
   std::int64_t shared_images =

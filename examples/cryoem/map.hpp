@@ -37,11 +37,16 @@ inline CubicMap read_cube(Provenance& provenance, const std::filesystem::path& p
   const MrcReader reader(path);
   for (const auto& warning : reader.warnings())
     provenance.assume(path.string() + ": " + warning);
-  for (const double angle : reader.header().cell_angles)
-    if (constexpr double right = 90; angle > 1 && angle < 179 && std::abs(angle - right) > 0.5)
+  for (const double angle : reader.header().cell_angles) {
+    constexpr double right = 90, skewed = 10;
+    if (angle > 1 && angle < 179 && std::abs(angle - right) > skewed)
       throw InputError(path.string() + ": expected a cell with right angles, found one of " +
                        shortest(angle) +
                        " degrees: voxels of a crystal are no cubes; bring the map to a cubic grid first");
+    if (angle > 1 && angle < 179 && std::abs(angle - right) > 0.5)
+      provenance.assume(path.string() + ": its cell has an angle of " + shortest(angle) +
+                        " degrees; its voxels are taken as cubes");
+  }
   const auto& size = reader.header().size;
   const auto& voxel_size = reader.header().voxel_size;
   const std::int64_t box = std::ranges::max(size);

@@ -185,6 +185,9 @@ TEST_CASE("a plan names itself in what its parts refuse, and evaluate every outp
          "memory shared with outputs.loss");
   shared({.loss = within<double*>(losses, 1), .pattern_losses = losses}, "memory shared with outputs.loss");
   const View<int*> subset("s", 3);
+  Kokkos::parallel_for(
+      "indices", Kokkos::RangePolicy<Space>(0, 3), KOKKOS_LAMBDA(int i) { subset(i) = i; });
+  Kokkos::fence();
   shared({.loss = within<double*>(subset, 1)}, "memory shared with subset", subset);
 }
 

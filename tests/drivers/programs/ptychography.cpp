@@ -8,6 +8,7 @@
 #include <complex>
 #include <cstdlib>
 #include <limits>
+#include <regex>
 #include <sstream>
 
 using namespace DriverTest;
@@ -502,7 +503,8 @@ TEST_CASE("a reconstruction that was interrupted goes on to the same result") {
     expect_bad_input(folder, command + "part.h5 --resume --object-rate 0.02",
                      {"part_checkpoint.h5: --resume: was made without --object-rate 0.02"});
     expect_bad_input(folder, command + "other.h5 --resume", {"other_checkpoint.h5: is not there"});
-    expect_bad_input(folder, command + "part.h5 --resume --passes 1", {"--passes 1", "were made already"});
+    const std::string fewer = std::regex_replace(command, std::regex("--passes [0-9]+"), "--passes 1");
+    expect_bad_input(folder, fewer + "part.h5 --resume", {"--passes 1", "were made already"});
     run_well(folder, command + "part.h5 --resume");
     CHECK_FALSE(fs::exists(folder / "part_checkpoint.h5"));
     for (const char* dataset : {"/object/amplitude", "/object/phase", "/loss"})

@@ -491,7 +491,7 @@ TEST_CASE("every phase has a progress line, where there is a terminal") {
     }
   };
   on_terminal(reconstruct + " --star particles.star --out map.mrc",
-              {"inserting 0 % of 144 particles", "making 0 % of 3 maps"});
+              {"inserting 0 % of 144 particles", "making 0 % of 4 maps"});
   on_terminal(refine + " --rounds 2 --radius 6 --out refined.star",
               {"inserting 0 % of 144 particles", "making 0 % of 2 half maps", "transforming 0 % of 1 maps",
                "round 1 of 2: refining 0 % of 288 stages of particles", "round 2 of 2: refining "});

@@ -801,7 +801,14 @@ TEST_CASE("bad usage and bad scans end with one message, code 2 and no output") 
       },
       {"bad.h5", "no /exchange/data_white"});
   with([](Hdf5Writer& w) { w.write<double>("/exchange/theta", {20}, std::vector<double>(20, 1.0)); },
-       {"bad.h5", "170 degrees", "--centre"});
+       {"bad.h5", "all 20 angles are 1"});
+  with(
+      [](Hdf5Writer& w) {
+        std::vector<double> angles(20);
+        std::iota(angles.begin(), angles.end(), 0.0);
+        w.write<double>("/exchange/theta", {20}, angles);
+      },
+      {"bad.h5", "170 degrees", "--centre"});
 }
 
 namespace {
