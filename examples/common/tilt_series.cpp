@@ -276,7 +276,7 @@ fs::path tomograms_beside(const fs::path& particles) {
 }
 
 /// The relation of a stack's images to the frames of a tilt series.
-enum class Layout { Visible, All };
+enum class StackLayout { Visible, All };
 
 class Expansion {
 public:
@@ -465,7 +465,7 @@ private:
                     "expected the name of a stack of tilts, found '" + image + "', one image of a stack");
     const std::string stack = located(image);
     const auto seen = frames(row, series);
-    const Layout layout = layout_of(row, stack, seen.size(), series.tilts.size());
+    const StackLayout layout = layout_of(row, stack, seen.size(), series.tilts.size());
     std::size_t number = 0;
     for (const std::size_t frame : seen) {
       ++number;
@@ -473,7 +473,7 @@ private:
       const Vector origin = tilt.rotation * offset;
       const auto angles = euler_angles(tilt.rotation * whole);
       auto& values = out_.values;
-      values.push_back(std::to_string(layout == Layout::All ? frame + 1 : number) + "@" + stack);
+      values.push_back(std::to_string(layout == StackLayout::All ? frame + 1 : number) + "@" + stack);
       values.push_back(name_of(row));
       for (const double one : {angles.rot, angles.tilt, angles.psi, origin[0], origin[1],
                                series.b_per_exposure > 0 ? 0 : tilt.exposure})
@@ -504,9 +504,9 @@ private:
   }
 
   /// RELION's stacks have the visible tilts alone, those of older versions of Warp all.
-  Layout layout_of(std::size_t row, const std::string& stack, std::size_t visible, std::size_t all) {
+  StackLayout layout_of(std::size_t row, const std::string& stack, std::size_t visible, std::size_t all) {
     if (!images_)
-      return Layout::Visible;
+      return StackLayout::Visible;
     const fs::path path =
         is_there(file_.parent_path() / stack) ? file_.parent_path() / stack : fs::path(stack);
     if (!is_there(path))
@@ -518,7 +518,7 @@ private:
       numbers_.fail(row, "rlnImageName", error.what());
     }
     if (images == visible)
-      return Layout::Visible;
+      return StackLayout::Visible;
     if (images != all)
       numbers_.fail(row, "rlnImageName",
                     path.string() + " has " + std::to_string(images) + " images, expected " +
@@ -531,7 +531,7 @@ private:
            "RELION would take the first " +
            std::to_string(visible));
     all_warned_ = true;
-    return Layout::All;
+    return StackLayout::All;
   }
 
   /// Extraction undoes what turns phases, so that the stacks have none of it.
