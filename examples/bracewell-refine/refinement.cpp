@@ -43,7 +43,7 @@ struct RotationGradients {
 };
 
 /// Differences of spectra, times a factor.
-struct Difference {
+struct ImageDifference {
   Kokkos::complex<float>* values;
   const Kokkos::complex<float>* others;
   float factor;
@@ -399,7 +399,7 @@ void Refinement::sum_magnifications(std::size_t count) {
     Kokkos::parallel_for(
         "Bracewell::examples::difference",
         Kokkos::RangePolicy<Space, Kokkos::IndexType<std::int64_t>>(space_, 0, elements),
-        Difference{difference.data(), projections_.data(), static_cast<float>(0.5 / change)});
+        ImageDifference{difference.data(), projections_.data(), static_cast<float>(0.5 / change)});
   }
   project_batch(projections_, radius_, 0, 0, true);
   const auto sums = allocate<DeviceView<LensSums*>>("lens_sums", count);
