@@ -563,8 +563,10 @@ void drop_frames(const Space& space, Job& job, Provenance& provenance) {
   std::ranges::nth_element(sorted, middle);
   const auto is_most = [&](std::int64_t values) { return 10 * values > 9 * seen.width; };
   const std::string row = "row " + std::to_string(seen.row);
-  if (seen.has_swapped_flats())
-    return; // check_flats says it
+  if (is_most(*middle) && seen.has_swapped_flats())
+    throw InputError(job.scan.path().string() + ": flat frames are not above dark ones in " +
+                     std::to_string(seen.dark_flats) + " of " + std::to_string(seen.width) + " pixels of " +
+                     row + ", and no projection has light: are --flat and --dark swapped?");
   if (is_most(*middle))
     throw InputError(job.scan.path().string() + ": " + row + " of most projections has no data" +
                      (job.logarithm ? ", less than 1 % of the light or saturated: was the shutter shut?"

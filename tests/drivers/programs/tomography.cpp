@@ -334,9 +334,10 @@ TEST_CASE(
 
   write_scan(folder / "raw.h5", disc, true);
   CHECK(warning(folder, tomography + " --scan raw.h5 --out slices.h5 --centre 48").empty());
-  says(warning(folder, tomography + " --scan raw.h5 --out slices.h5 --centre 48 --flat /exchange/data_dark "
-                                    "--dark /exchange/data_white"),
-       {"raw.h5", "flat frames are not above dark ones in 96 of 96 pixels", "--flat and --dark"});
+  expect_bad_input(folder,
+                   tomography + " --scan raw.h5 --out swapped.h5 --centre 48 --flat /exchange/data_dark "
+                                "--dark /exchange/data_white",
+                   {"raw.h5", "flat frames are not above dark ones in 96 of 96 pixels", "--flat and --dark"});
 
   const Disc wide{.rows = 1, .x = 20, .radius = 40};
   write(wide, nothing);
