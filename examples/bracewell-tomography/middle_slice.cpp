@@ -549,10 +549,9 @@ std::string first_of(const std::vector<std::int64_t>& numbers) {
   return text + (numbers.size() > 8 ? " and others" : "");
 }
 
-} // namespace
-
-void drop_frames(const Space& space, Job& job, Provenance& provenance) {
-  const StoredRow seen(space, job, job.options.binning * job.middle_row());
+/// Goes on without the frames whose middle row is no data where those of others are: dropped, taken with the shutter shut,
+/// saturated. Returns whether there were any. Throws InputError where too many are, and where no frame has light.
+bool drop_frames(const StoredRow& seen, Job& job, Provenance& provenance) {
   std::vector<std::int64_t> without(size(job.angles()), 0); // values that are no data
   for (std::int64_t i = 0; i < seen.count; ++i)
     without[size(i / seen.width)] +=
@@ -572,7 +571,7 @@ void drop_frames(const Space& space, Job& job, Provenance& provenance) {
                      (job.logarithm ? ", less than 1 % of the light or saturated: was the shutter shut?"
                                     : ": it is saturated or not finite"));
   if (2 * *middle > seen.width)
-    return; // frames of this kind are not told from the others
+    return false; // frames of this kind are not told from the others
   std::vector<bool> bad = without_light(seen, job.logarithm);
   std::vector<std::int64_t> numbers;
   for (std::size_t p = 0; p < without.size(); ++p) {
@@ -581,7 +580,7 @@ void drop_frames(const Space& space, Job& job, Provenance& provenance) {
       numbers.push_back(job.scan.views()[p].number);
   }
   if (numbers.empty())
-    return;
+    return false;
   std::ranges::sort(numbers);
   provenance.unusable(
       {.file = job.scan.path().string(),
@@ -593,12 +592,17 @@ void drop_frames(const Space& space, Job& job, Provenance& provenance) {
        .remedy = "--leave-out goes on without them"});
   job.scan.drop(bad);
   job.check_span();
+  return true;
 }
+
+} // namespace
 
 void check_values(const Space& space, Job& job, std::int64_t more, Provenance& provenance) {
   const std::int64_t row = job.options.binning * job.middle_row();
   const std::string file = job.scan.path().string();
-  const StoredRow stored(space, job, row);
+  StoredRow stored(space, job, row);
+  if (drop_frames(stored, job, provenance))
+    stored = StoredRow(space, job, row);
   const InvalidValues invalid(job, stored);
   job.has_invalid = invalid.all() > 0;
   for (std::int64_t part = 0; !job.has_invalid && part < more; ++part) {

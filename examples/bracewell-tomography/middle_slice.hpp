@@ -41,11 +41,8 @@ MiddleSlice look_at_middle(const Space& space, const Job& job, const DeviceView<
 /// Says what iterations take for granted.
 void check_size(const RunOptions& options, const Place& place, Provenance& provenance);
 
-/// Goes on without the frames whose middle row is no data where those of others are: dropped, taken with the shutter shut,
-/// saturated. Throws InputError where too many are, and where no frame has light.
-void drop_frames(const Space& space, Job& job, Provenance& provenance);
-
-/// Says how many values of the middle row are no data: saturated, without light or not finite.
+/// Goes on without the frames whose middle row is no data where those of others are, and says how many values of the middle
+/// row are no data: saturated, without light or not finite. Throws InputError where too many are.
 /// @param more  rows that are looked at, too, where that one has none
 void check_values(const Space& space, Job& job, std::int64_t more, Provenance& provenance);
 

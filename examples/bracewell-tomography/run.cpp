@@ -197,7 +197,6 @@ RunResult reconstruct(const Space& space, const RunOptions& options, Provenance&
   timings.phase("open");
   Job job(options, provenance);
   unpack(job, options, job.with_neighbours(job.rows), provenance);
-  drop_frames(space, job, provenance);
   check_values(space, job, options.solver ? 4 : 0, provenance);
   const Stripes stripes = stripe_removal(space, job);
   std::optional<SliceOutput> output;
@@ -272,7 +271,6 @@ std::string try_values(const Space& space, const RunOptions& options, Provenance
   OutputFamily outputs({options.out});
   Job job(options, provenance);
   unpack(job, options, job.with_neighbours({job.middle_row(), job.middle_row() + 1}), provenance);
-  drop_frames(space, job, provenance);
   check_values(space, job, 0, provenance);
   const bool tilts = options.try_tilts.has_value();
   const TrialRange& range = tilts ? *options.try_tilts : *options.try_centres;
