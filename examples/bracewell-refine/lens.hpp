@@ -35,9 +35,7 @@ struct DefocusTrials {
         Kokkos::TeamThreadRange(team, size),
         [&](std::int64_t i, MatchSums& part) {
           int k[2];
-          layout.frequency(i, k);
-          const std::int64_t squared = std::int64_t(k[0]) * k[0] + std::int64_t(k[1]) * k[1];
-          if (squared == 0 || squared > squared_radius)
+          if (!counts(layout, i, squared_radius, k))
             return;
           Kokkos::complex<double> image(images[index * size + i]);
           const Kokkos::complex<double> projection(projections[index * size + i]);
@@ -104,9 +102,7 @@ struct SumLens {
         Kokkos::TeamThreadRange(team, size),
         [&](std::int64_t i, LensSums& part) {
           int k[2];
-          layout.frequency(i, k);
-          const std::int64_t squared = std::int64_t(k[0]) * k[0] + std::int64_t(k[1]) * k[1];
-          if (squared == 0 || squared > squared_radius)
+          if (!counts(layout, i, squared_radius, k))
             return;
           const int multiplicity = layout.multiplicity(k[0]);
           for (int a = 0, at = 0; a < LensSums::spectra; ++a)

@@ -32,6 +32,14 @@ namespace Bracewell::Examples {
 
 inline constexpr int team_size_per_image = std::is_same_v<Space::memory_space, Kokkos::HostSpace> ? 1 : 256;
 
+/// The frequency of a stored element; returns whether it counts, 0 < |k| <= radius.
+KOKKOS_INLINE_FUNCTION bool counts(const HalfSpectrumLayout<2>& layout, std::int64_t element,
+                                   std::int64_t squared_radius, int (&k)[2]) {
+  layout.frequency(element, k);
+  const std::int64_t squared = std::int64_t(k[0]) * k[0] + std::int64_t(k[1]) * k[1];
+  return squared > 0 && squared <= squared_radius;
+}
+
 /// The loss of images I given projections P, and its cotangent with respect to them, one team per image. With
 /// the scale s that fits best,
 ///   min over s of sum |s CTF P - I|^2 = sum |I|^2 - overlap^2 / power,  s = overlap / power,
@@ -113,9 +121,7 @@ struct ImagePower {
         Kokkos::TeamThreadRange(team, layout.elements()),
         [&](std::int64_t i, double& part) {
           int k[2];
-          layout.frequency(i, k);
-          const std::int64_t squared = std::int64_t(k[0]) * k[0] + std::int64_t(k[1]) * k[1];
-          if (squared > 0 && squared <= squared_radius)
+          if (counts(layout, i, squared_radius, k))
             part += layout.multiplicity(k[0]) *
                     double(image[i].real() * image[i].real() + image[i].imag() * image[i].imag());
         },
