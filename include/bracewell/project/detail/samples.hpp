@@ -12,6 +12,20 @@
 #include <cmath>
 #include <cstdint>
 
+namespace Bracewell {
+
+/// A value of a sample, and its weight (insert_samples).
+template <class T>
+struct WeightedValue {
+  Kokkos::complex<T> value;
+  T weight;
+
+  KOKKOS_INLINE_FUNCTION WeightedValue(const Kokkos::complex<T>& value_, T weight_ = 0)
+      : value(value_), weight(weight_) {}
+};
+
+} // namespace Bracewell
+
 namespace Bracewell::Impl {
 
 using Bracewell::Mates; // which tells the pair of operators that a kernel is for
@@ -243,7 +257,13 @@ struct Amplitudes {
     return values + (batch * samples.poses + pose) * samples.projection.elements() + element;
   }
 
-  /// `read`: what stands at `address`.
+  /// The value that is given for a sample; its frequency is for values that are computed.
+  KOKKOS_INLINE_FUNCTION Kokkos::complex<T> read(std::int64_t batch, std::int64_t pose, std::int64_t element,
+                                                 const int (&)[M]) const {
+    return *address(batch, pose, element);
+  }
+
+  /// `read`: the value that is given.
   KOKKOS_INLINE_FUNCTION Kokkos::complex<T> value(std::int64_t batch, std::int64_t pose, std::int64_t element,
                                                   const int (&k)[M], const Kokkos::complex<T>& phase,
                                                   const Kokkos::complex<T>& read) const {
@@ -259,6 +279,31 @@ struct Amplitudes {
   KOKKOS_INLINE_FUNCTION T weight(std::int64_t batch, std::int64_t pose, std::int64_t element,
                                   const int (&k)[M]) const {
     return scale(k) * weights(batch, pose)[element];
+  }
+};
+
+/// The same where values(pose, k, element) computes what is given, a complex number or a WeightedValue; one batch.
+template <class T, int M, int D, Mates mates_, class Values>
+struct ComputedAmplitudes {
+  using Real = T;
+  static constexpr int projected_dimensions = M, dimensions = D;
+  static constexpr Mates mates = mates_;
+
+  Samples<T, M, D> samples;
+  Values values;
+
+  KOKKOS_INLINE_FUNCTION Kokkos::complex<T> read(std::int64_t, std::int64_t pose, std::int64_t element,
+                                                 const int (&k)[M]) const {
+    return WeightedValue<T>(values(pose, k, element)).value;
+  }
+  KOKKOS_INLINE_FUNCTION Kokkos::complex<T> value(std::int64_t, std::int64_t, std::int64_t, const int (&)[M],
+                                                  const Kokkos::complex<T>& phase,
+                                                  const Kokkos::complex<T>& read) const {
+    return read * conjugate(phase);
+  }
+  KOKKOS_INLINE_FUNCTION T weight(std::int64_t, std::int64_t pose, std::int64_t element,
+                                  const int (&k)[M]) const {
+    return WeightedValue<T>(values(pose, k, element)).weight;
   }
 };
 
