@@ -312,10 +312,11 @@ void for_each_sample(const Space& space, const char* label, const HalfSpectrumLa
 /// @param shifts    [poses, m], s as in Poses; null: none
 /// @param target    into the volume on GPUs; on hosts into the first of space.concurrency() copies, which follow each other
 ///                  and the caller sums. Data and weights are added to what is there
-/// @param values    values(pose, k, element) gives v, or a WeightedValue where the target has weights; element counts the
+/// @param values    values(pose, k, element) gives v, or a WeightedValue if the target has weights; element counts the
 ///                  stored samples of a projection. It may be called more than once for a sample
 /// @param radius    by default half the smallest side
-/// @throws Error    on sides beyond 1 ... 32768, a negative number of poses, a radius beyond 0 ... 1e9
+/// @throws Error    on sides beyond 1 ... 32768, a negative number of poses, a radius beyond 0 ... 1e9, weights without a
+///                  place and a place without weights
 template <class Kernel, Mates mates, class T, int M, int D, class Space, class Values>
 void insert_samples(const Space& space, const char* label, const HalfSpectrumLayout<M>& box,
                     std::int64_t poses, const T* matrices, const T* shifts, T oversampling,
@@ -426,11 +427,9 @@ void insert_computed(const Space& space, const char* label, const Amplitudes& am
                           .poses = samples.poses,
                           .projection_elements = samples.projection.elements(),
                           .threads = space.concurrency()}) == Insertion::Patches) {
-      if (target.weight)
-        return InsertPatches<Space, Kernel, Amplitudes, true>(space, amplitudes, target)
-            .launch(space, {label, "::patches"});
-      return InsertPatches<Space, Kernel, Amplitudes, false>(space, amplitudes, target)
+      InsertPatches<Space, Kernel, Amplitudes, Amplitudes::weighted>(space, amplitudes, target)
           .launch(space, {label, "::patches"});
+      return;
     }
   InsertAtomic<Kernel, Amplitudes>{amplitudes, target}.launch(space, {label, "::atomic"});
 }
@@ -674,6 +673,15 @@ void insert_samples(const Space& space, const char* label, const HalfSpectrumLay
                     std::int64_t poses, const T* matrices, const T* shifts, T oversampling,
                     const Inserter<Kernel, T, D, mates>& target, const Values& values,
                     std::optional<double> radius) {
+  using Amplitudes = Impl::ComputedAmplitudes<T, M, D, mates, Values>;
+  const int squared_radius = Impl::squared_radius("insert_samples", box, poses, radius);
+  if (Amplitudes::weighted != (target.weight != nullptr))
+    Impl::fail("insert_samples", "target",
+               Amplitudes::weighted ? "weights for the WeightedValue of each sample"
+                                    : "no weights, since values gives none",
+               Amplitudes::weighted ? "none" : "some");
+  if (poses == 0)
+    return;
   if constexpr (Impl::is_host<Space>) {
     for_each_sample<T>(space, label, box, poses,
                        Impl::InsertIntoCopies<Space, Kernel, T, M, D, mates, Values>{
@@ -686,18 +694,16 @@ void insert_samples(const Space& space, const char* label, const HalfSpectrumLay
     samples.reconstruction = target.spectrum.layout;
     samples.batches = 1;
     samples.poses = poses;
-    samples.squared_radius = Impl::squared_radius("insert_samples", box, poses, radius);
-    if (poses == 0)
-      return;
     samples.matrices = {matrices, 0, D * D};
     samples.shifts = {shifts, 0, M};
     samples.oversampling = oversampling;
-    samples.radius = static_cast<T>(std::sqrt(static_cast<double>(samples.squared_radius)));
+    samples.squared_radius = squared_radius;
+    samples.radius = static_cast<T>(std::sqrt(static_cast<double>(squared_radius)));
     samples.reach = std::max(4, Kernel::width / 2);
     for (int c = 0; c < M; ++c)
       samples.inverse_size[c] = T(1) / static_cast<T>(box.size[c]);
     Impl::insert_computed<Kernel>(
-        space, label, Impl::ComputedAmplitudes<T, M, D, mates, Values>{samples, values},
+        space, label, Amplitudes{samples, values},
         Impl::InsertionTarget<T>{.data = target.spectrum.data,
                                  .weight = target.weight,
                                  .absolute = target.kernel_weights == KernelWeights::Absolute});

@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <type_traits>
 
 namespace Bracewell {
 
@@ -288,6 +289,9 @@ struct ComputedAmplitudes {
   using Real = T;
   static constexpr int projected_dimensions = M, dimensions = D;
   static constexpr Mates mates = mates_;
+  static constexpr bool weighted =
+      std::is_same_v<std::invoke_result_t<Values, std::int64_t, const int (&)[M], std::int64_t>,
+                     WeightedValue<T>>;
 
   Samples<T, M, D> samples;
   Values values;
