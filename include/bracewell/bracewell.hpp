@@ -58,7 +58,7 @@
 #include <bracewell/reconstruct/signal_and_noise.hpp>
 #include <bracewell/reconstruct/spectrum_gradients.hpp>
 #include <bracewell/reconstruct/weight_equaliser.hpp>
-#include <bracewell/rfft/half_spectrum.hpp>
+#include <bracewell/rfft/layout.hpp>
 #include <bracewell/tomography/angle_weights.hpp>
 #include <bracewell/tomography/detector.hpp>
 #include <bracewell/tomography/filter.hpp>
