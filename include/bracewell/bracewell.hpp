@@ -70,11 +70,11 @@
 #include <bracewell/tomography/line.hpp>
 #include <bracewell/tomography/line_laminography.hpp>
 #include <bracewell/tomography/log_polar.hpp>
+#include <bracewell/tomography/options.hpp>
 #include <bracewell/tomography/outliers.hpp>
 #include <bracewell/tomography/phase.hpp>
 #include <bracewell/tomography/preprocess.hpp>
 #include <bracewell/tomography/stripe_options.hpp>
 #include <bracewell/tomography/stripes.hpp>
-#include <bracewell/tomography/tilted_beam.hpp>
 #include <bracewell/tomography/view_slopes.hpp>
 #include <bracewell/version.hpp>
