@@ -7,7 +7,6 @@
 #include <bracewell/gridding/detail/plans/switches.hpp>
 #include <bracewell/gridding/detail/rays.hpp>
 #include <bracewell/gridding/options.hpp>
-#include <bracewell/gridding/polar.hpp>
 #include <bracewell/impl/checks.hpp>
 #include <bracewell/impl/compiled.hpp>
 
