@@ -36,8 +36,7 @@
 #include <bracewell/optimize/least_squares_options.hpp>
 #include <bracewell/project/backproject.hpp>
 #include <bracewell/project/building_blocks.hpp>
-#include <bracewell/project/choose_insertion.hpp>
-#include <bracewell/project/choose_sampling.hpp>
+#include <bracewell/project/choose.hpp>
 #include <bracewell/project/filter_gradients.hpp>
 #include <bracewell/project/options.hpp>
 #include <bracewell/project/points.hpp>
