@@ -13,7 +13,7 @@
 #include <bracewell/project/detail/tiles.hpp>
 #include <bracewell/project/detail/window_block.hpp>
 #include <bracewell/project/options.hpp>
-#include <bracewell/rfft/half_spectrum.hpp>
+#include <bracewell/rfft/layout.hpp>
 
 #include <algorithm>
 #include <cmath>

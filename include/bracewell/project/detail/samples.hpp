@@ -4,7 +4,6 @@
 #include <bracewell/half.hpp>
 #include <bracewell/impl/lanes.hpp>
 #include <bracewell/impl/turns.hpp>
-#include <bracewell/rfft/half_spectrum.hpp>
 #include <bracewell/rfft/layout.hpp>
 #include <bracewell/version.hpp>
 

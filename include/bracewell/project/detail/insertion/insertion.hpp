@@ -3,7 +3,7 @@
 
 #include <bracewell/impl/execution.hpp>
 #include <bracewell/impl/memory.hpp>
-#include <bracewell/project/choose_insertion.hpp>
+#include <bracewell/project/choose.hpp>
 #include <bracewell/project/detail/insertion/insert_bricks_host.hpp>
 #include <bracewell/project/detail/insertion/insert_duplicated.hpp>
 #include <bracewell/project/detail/insertion/insert_owned_gpu.hpp>
