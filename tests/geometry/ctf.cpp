@@ -1,5 +1,7 @@
 // The contrast transfer function against numbers from an independent evaluation of its formula.
 
+#include "../deep_copy.hpp"
+
 #include <bracewell/geometry/ctf_gradients.hpp>
 
 #include <catch2/catch_template_test_macros.hpp>
@@ -37,7 +39,7 @@ Kokkos::View<CTF*, Space> on_device(std::initializer_list<CTFParameters> paramet
   std::size_t i = 0;
   for (const auto& p : parameters)
     host(i++) = CTF(p);
-  Kokkos::deep_copy(ctfs, host);
+  Test::deep_copy(ctfs, host);
   return ctfs;
 }
 
@@ -102,7 +104,7 @@ TEMPLATE_TEST_CASE("half spectra are filled with, and multiplied by, the CTF of 
     CAPTURE(h, w);
     const Spectra<T> values("values", 3, h, w / 2 + 1), weights("weights", 3, h, w / 2 + 1);
     const Spectra<Kokkos::complex<T>> spectra("spectra", 3, h, w / 2 + 1);
-    Kokkos::deep_copy(spectra, Kokkos::complex<T>(2, -3));
+    Test::deep_copy(spectra, Kokkos::complex<T>(2, -3));
     evaluate_ctf(space, ctfs, pixel_size, HalfSpectrum{values, w});
     apply_ctf(space, ctfs, pixel_size, HalfSpectrum{spectra, w}, HalfSpectrum{weights, w});
     const auto value = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), values);
@@ -136,7 +138,7 @@ TEMPLATE_TEST_CASE("gradients of CTFs and of their parameters are the slopes of 
     const auto c = Kokkos::create_mirror_view(cotangents);
     for (std::size_t i = 0; i < c.size(); ++i)
       c.data()[i] = T(std::sin(1.7 * double(i)) + 0.3);
-    Kokkos::deep_copy(cotangents, c);
+    Test::deep_copy(cotangents, c);
     const Kokkos::View<CTF*, Space> gradients("gradients", 2);
     ctf_gradients(space, ctfs, pixel_size, HalfSpectrum{cotangents, w}, gradients);
     const auto found = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), gradients);

@@ -1,6 +1,8 @@
 // Golden data: PREFIX.json names arrays (name, dtype, shape, offset) in PREFIX.bin and lists cases.
 #pragma once
 
+#include "../deep_copy.hpp"
+
 #include <Kokkos_Core.hpp>
 #include <nlohmann/json.hpp>
 
@@ -92,15 +94,7 @@ auto view(const std::vector<std::size_t>& shape) {
               extents[7]);
 }
 
-/// The elements of a View without gaps, as one row: copies and fills are compiled once for values of a type, not for every
-/// number of axes.
-template <class View>
-auto flat(const View& view) {
-  using Value = typename View::value_type;
-  return Kokkos::View<Value*, typename View::memory_space, Kokkos::MemoryUnmanaged>(view.data(), view.size());
-}
-
-/// The same on the host.
+/// A row of elements on the host.
 template <class Value>
 auto host_copy(const Kokkos::View<Value*, Space::memory_space, Kokkos::MemoryUnmanaged>& elements) {
   return Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), elements);
@@ -123,7 +117,7 @@ void assign(const Kokkos::View<Value*, Space::memory_space, Kokkos::MemoryUnmana
 template <class DataType>
 auto load(const Array& array) {
   const auto result = view<DataType>(array.shape);
-  assign(flat(result), array);
+  assign(Test::row_of(result), array);
   return result;
 }
 
@@ -151,7 +145,7 @@ double error_of_elements(const Kokkos::View<Value*, Space::memory_space, Kokkos:
 /// || result - expected || / || expected ||; not a number counts as infinite.
 template <class View>
 double relative_error(const View& result, const Array& expected) {
-  return error_of_elements(flat(result), expected);
+  return error_of_elements(Test::row_of(result), expected);
 }
 
 } // namespace Golden

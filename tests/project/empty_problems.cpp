@@ -1,5 +1,7 @@
 // No poses, or no batches: no work and no error. What is added to stays as it was.
 
+#include "../deep_copy.hpp"
+
 #include <bracewell/interpolation/linear.hpp>
 #include <bracewell/project/backproject.hpp>
 #include <bracewell/project/project.hpp>
@@ -37,10 +39,10 @@ void check(std::size_t volumes, std::size_t batches, std::size_t poses) {
   const View<double***> shifts("shifts", batches, poses, 2), shift_gradient("shifts", batches, poses, 2);
   const Poses<double, Space::memory_space> all{.matrices = matrices, .shifts = shifts, .filters = filters};
   const ProjectionOptions same{.oversampling = 1};
-  Kokkos::deep_copy(gradient, Complex(7));
-  Kokkos::deep_copy(weight, 7);
-  Kokkos::deep_copy(matrix_gradient, 7);
-  Kokkos::deep_copy(shift_gradient, 7);
+  Test::deep_copy(gradient, Complex(7));
+  Test::deep_copy(weight, 7);
+  Test::deep_copy(matrix_gradient, 7);
+  Test::deep_copy(shift_gradient, 7);
 
   CHECK_NOTHROW(project<Linear>(space, reconstruction, all, output, same));
   CHECK_NOTHROW(project_gradients<Linear>(space, reconstruction, all, images,
@@ -53,7 +55,7 @@ void check(std::size_t volumes, std::size_t batches, std::size_t poses) {
   CHECK(holds(gradient, 0));
   CHECK(holds(matrix_gradient, 0));
   CHECK(holds(shift_gradient, 0));
-  Kokkos::deep_copy(gradient, Complex(7));
+  Test::deep_copy(gradient, Complex(7));
   for (const Strategy strategy :
        {Strategy::Automatic, Strategy::Atomic, Strategy::Owned, Strategy::Duplicated})
     CHECK_NOTHROW(backproject<Linear>(space, images, all,

@@ -1,6 +1,8 @@
 // Wrong input: the message names function, argument, what was expected and what was found, and nothing is
 // written.
 
+#include "../deep_copy.hpp"
+
 #include <bracewell/interpolation/linear.hpp>
 #include <bracewell/project/backproject.hpp>
 #include <bracewell/project/project.hpp>
@@ -37,16 +39,16 @@ struct Arguments {
 
   Arguments() { reset(); }
   void reset() const {
-    Kokkos::deep_copy(reconstruction, Complex(1, 2));
-    Kokkos::deep_copy(cotangent, Complex(1, 2));
-    Kokkos::deep_copy(filters, 1);
-    Kokkos::deep_copy(volume_gradient, Complex(untouched, untouched));
-    Kokkos::deep_copy(data, Complex(untouched, untouched));
-    Kokkos::deep_copy(weight, untouched);
-    Kokkos::deep_copy(projections, Complex(untouched, untouched));
-    Kokkos::deep_copy(weights_gradient, untouched);
-    Kokkos::deep_copy(matrix_gradient, untouched);
-    Kokkos::deep_copy(shift_gradient, untouched);
+    Test::deep_copy(reconstruction, Complex(1, 2));
+    Test::deep_copy(cotangent, Complex(1, 2));
+    Test::deep_copy(filters, 1);
+    Test::deep_copy(volume_gradient, Complex(untouched, untouched));
+    Test::deep_copy(data, Complex(untouched, untouched));
+    Test::deep_copy(weight, untouched);
+    Test::deep_copy(projections, Complex(untouched, untouched));
+    Test::deep_copy(weights_gradient, untouched);
+    Test::deep_copy(matrix_gradient, untouched);
+    Test::deep_copy(shift_gradient, untouched);
   }
   bool nothing_written() const {
     Kokkos::fence();
@@ -227,14 +229,14 @@ TEST_CASE("volumes and projections that do not fit") {
       backproject,
       [&](A& a) {
         a.data = tiny_volume();
-        Kokkos::deep_copy(a.data, untouched);
+        Test::deep_copy(a.data, untouched);
       },
       "data", "[2, 3, 7, 5]");
   refuses(
       backproject,
       [&](A& a) {
         a.data = three_volumes();
-        Kokkos::deep_copy(a.data, untouched);
+        Test::deep_copy(a.data, untouched);
       },
       "data", "[3, 6, 7, 5]");
   refuses(
@@ -243,14 +245,14 @@ TEST_CASE("volumes and projections that do not fit") {
       project_gradients,
       [](A& a) {
         a.volume_gradient = View<Complex****>("v", 1, 6, 7, 5);
-        Kokkos::deep_copy(a.volume_gradient, untouched);
+        Test::deep_copy(a.volume_gradient, untouched);
       },
       "gradients.reconstruction", "[1, 6, 7, 5] (width 8)");
   refuses(
       project_gradients,
       [](A& a) {
         a.matrix_gradient = View<float****>("m", 1, 3, 3, 3);
-        Kokkos::deep_copy(a.matrix_gradient, untouched);
+        Test::deep_copy(a.matrix_gradient, untouched);
       },
       "gradients.matrices", "[1, 3, 3, 3] (width 4)");
 }
@@ -281,7 +283,7 @@ TEST_CASE("odd boxes that do not state their width") {
   const Arguments a;
   const Poses<float, Space::memory_space> poses{.matrices = a.matrices};
   const View<Complex****> odd_images("images", 2, 3, 7, 4), odd_volumes("volumes", 2, 9, 9, 5);
-  Kokkos::deep_copy(odd_images, untouched);
+  Test::deep_copy(odd_images, untouched);
   check_message(a,
                 message_of([&] { project<Linear>(a.space, a.reconstruction, poses, odd_images, a.options); }),
                 "project", "projections", "a View [2, 3, 7, 4] alone");
@@ -316,14 +318,14 @@ TEST_CASE("memory of Views without a name lives as long as what refers to it") {
   Poses<float, Space::memory_space> poses;
   {
     const View<float****> matrices("matrices", 1, 1, 3, 3);
-    Kokkos::deep_copy(matrices, 1);
+    Test::deep_copy(matrices, 1);
     poses = {.matrices = View<float****>(matrices)};
     CHECK(matrices.use_count() == 2);
   }
   const View<float****> others("others", 1, 1, 3, 3); // where the first may have been
   project<Linear>(a.space, a.reconstruction, poses, a.projections, a.options);
   const View<Complex****> again("again", 2, 3, 5, 4);
-  Kokkos::deep_copy(others, 1);
+  Test::deep_copy(others, 1);
   project<Linear>(a.space, a.reconstruction, {.matrices = others}, again, a.options);
   const auto one = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), a.projections),
              two = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), again);
@@ -344,7 +346,7 @@ TEST_CASE("weights and weight volumes that do not fit") {
       backproject,
       [](A& a) {
         a.weight = View<float****>("w", 1, 6, 7, 5);
-        Kokkos::deep_copy(a.weight, untouched);
+        Test::deep_copy(a.weight, untouched);
       },
       "weight", "[1, 6, 7, 5] (width 8)");
   refuses(
@@ -380,8 +382,8 @@ TEST_CASE("outputs that share memory with other arguments") {
   const Operator &project = operators[0], &project_gradients = operators[1], &backproject = operators[2],
                  &backproject_gradients = operators[3];
   using A = Arguments;
-  const auto untouched_cotangent = [](A& a) { Kokkos::deep_copy(a.cotangent, untouched); };
-  const auto untouched_volume = [](A& a) { Kokkos::deep_copy(a.reconstruction, untouched); };
+  const auto untouched_cotangent = [](A& a) { Test::deep_copy(a.cotangent, untouched); };
+  const auto untouched_volume = [](A& a) { Test::deep_copy(a.reconstruction, untouched); };
   refuses(
       project,
       [&](A& a) { untouched_volume(a), a.projections = over<Complex****>(a.reconstruction, 2, 3, 5, 4); },
@@ -429,11 +431,11 @@ TEST_CASE("outputs that share memory with other arguments") {
     const std::string name = forward ? "gradients." : "";
     refuses(one, matrices_over_images, name + "projections", "memory shared with poses.matrices");
     refuses(
-        one, [](A& a) { Kokkos::deep_copy(a.matrices, untouched), a.matrix_gradient = a.matrices; },
+        one, [](A& a) { Test::deep_copy(a.matrices, untouched), a.matrix_gradient = a.matrices; },
         name + "matrices", "memory shared with poses.matrices");
     refuses(
-        one, [](A& a) { Kokkos::deep_copy(a.shifts, untouched), a.shift_gradient = a.shifts; },
-        name + "shifts", "memory shared with poses.shifts");
+        one, [](A& a) { Test::deep_copy(a.shifts, untouched), a.shift_gradient = a.shifts; }, name + "shifts",
+        "memory shared with poses.shifts");
     refuses(
         one, [](A& a) { a.shift_gradient = over<float***>(a.matrix_gradient, 2, 3, 2); }, name + "shifts",
         "memory shared with " + name + "matrices");

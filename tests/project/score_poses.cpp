@@ -1,6 +1,7 @@
 // PoseScoring against sums in double over what `project` yields: scores of all kinds, best poses, empty problems,
 // wrong arguments. The kernel of GPUs runs on hosts, too.
 
+#include "../deep_copy.hpp"
 #include "problems.hpp"
 
 #include <bracewell/interpolation/linear.hpp>
@@ -30,7 +31,7 @@ void fill_with(const View<DataType>& view, const Make& make) {
   const auto host = Kokkos::create_mirror_view(view);
   for (std::size_t i = 0; i < host.size(); ++i)
     host.data()[i] = make(i);
-  Kokkos::deep_copy(view, host);
+  Test::deep_copy(view, host);
 }
 template <class DataType>
 auto on_host(const View<DataType>& view) {
@@ -376,8 +377,8 @@ TEST_CASE("passes of poses are ranked as one") {
 
 TEST_CASE("of equal scores the first is best") {
   const Arguments a;
-  Kokkos::deep_copy(a.reconstruction, Kokkos::complex<float>(1));
-  Kokkos::deep_copy(a.images, Kokkos::complex<float>(1));
+  Test::deep_copy(a.reconstruction, Kokkos::complex<float>(1));
+  Test::deep_copy(a.images, Kokkos::complex<float>(1));
   const auto scoring = a.filled();
   scoring.score(a.space, a.reference, a.matrices, a.outputs());
   const auto best = on_host(a.best);
@@ -392,7 +393,7 @@ TEST_CASE("of equal scores the first is best") {
 
 TEST_CASE("poses that are not finite are never best") {
   const Arguments a;
-  Kokkos::deep_copy(a.images, Kokkos::complex<float>(1));
+  Test::deep_copy(a.images, Kokkos::complex<float>(1));
   fill_with(a.matrices, [](std::size_t i) { return i < 36 ? std::numeric_limits<float>::quiet_NaN() : 0; });
   a.filled().score(a.space, a.reference, a.matrices, a.outputs());
   const auto all = on_host(a.all);
@@ -408,7 +409,7 @@ TEST_CASE("poses that are not finite are never best") {
 TEST_CASE("no images, poses or shifts are no work") {
   const Arguments a;
   auto scoring = a.filled();
-  Kokkos::deep_copy(a.best, untouched);
+  Test::deep_copy(a.best, untouched);
   const View<float***> no_matrices("matrices", 0, 3, 3);
   scoring.score(
       a.space, a.reference, no_matrices,
@@ -417,7 +418,7 @@ TEST_CASE("no images, poses or shifts are no work") {
   CHECK(on_host(a.poses)(1, 1) == -1);
 
   scoring.set_shifts(a.space, View<float**>("shifts", 0, 2));
-  Kokkos::deep_copy(a.poses, 7);
+  Test::deep_copy(a.poses, 7);
   scoring.score(
       a.space, a.reference, a.matrices,
       {.all = View<float***>("all", 2, 5, 0), .best = a.best, .poses = a.poses, .shifts = a.best_shifts});
@@ -440,7 +441,7 @@ TEST_CASE("the memory that scoring needs is known before") {
 
 TEST_CASE("wrong arguments of scoring") {
   const Arguments a;
-  Kokkos::deep_copy(a.all, untouched);
+  Test::deep_copy(a.all, untouched);
   const auto sized = [&](PoseScoringSizes sizes, ProjectionOptions options = {}) {
     PoseScoring<Space>(a.space, sizes, options);
   };

@@ -232,8 +232,8 @@ TEST_CASE("no patterns are no work and no error") {
     const View<Complex**> object("o", 20, 23), gradient("g", 20, 23);
     const View<Complex***> probe("p", 1, 8, 8), probe_gradient("g", 1, 8, 8);
     const View<Complex****> waves("w", 0, 1, 12, 12);
-    Kokkos::deep_copy(gradient, Complex(-7));
-    Kokkos::deep_copy(probe_gradient, Complex(-7));
+    Test::deep_copy(gradient, Complex(-7));
+    Test::deep_copy(probe_gradient, Complex(-7));
     exit_waves(space, scan, object, probe, waves);
     Propagator<Space, float>(space, 12, 0).propagate(space, waves);
     compare_patterns(space, waves, View<float***>("t", 0, 12, 12), View<double*>("l", 0));
@@ -254,9 +254,9 @@ TEST_CASE("no patterns are no work and no error") {
         const View<double> loss("loss");
         const View<Complex**> gradient("g", 40, 42);
         const View<Complex***> probe_gradient("g", 1, 16, 16);
-        Kokkos::deep_copy(loss, -7);
-        Kokkos::deep_copy(gradient, Complex(-7));
-        Kokkos::deep_copy(probe_gradient, Complex(-7));
+        Test::deep_copy(loss, -7);
+        Test::deep_copy(gradient, Complex(-7));
+        Test::deep_copy(probe_gradient, Complex(-7));
         model.evaluate(space, e.object, e.probe,
                        {.loss = loss, .object_gradient = gradient, .probe_gradient = probe_gradient}, none);
         space.fence();
@@ -361,7 +361,7 @@ TEST_CASE("PtychographyLoss refuses what it cannot compute, in one sentence") {
                     ContainsSubstring("weights: expected none"));
   for (const float wrong : {-1.0f, NAN, INFINITY}) {
     const auto patterns = Kokkos::create_mirror(Kokkos::HostSpace(), e.patterns);
-    Kokkos::deep_copy(patterns, 1.0f);
+    Test::deep_copy(patterns, 1.0f);
     patterns(2, 3, 4) = wrong;
     CHECK_THROWS_WITH(model.set_patterns(e.space, 0, patterns), ContainsSubstring("pattern 2"));
   }

@@ -63,7 +63,7 @@ struct Model {
     const auto host = Kokkos::create_mirror_view(view);
     for (std::size_t i = 0; i < host.size(); ++i)
       host.data()[i] = next();
-    Kokkos::deep_copy(view, host);
+    Test::deep_copy(view, host);
   }
 
   Plan::Inputs inputs() const {
@@ -92,7 +92,7 @@ struct Model {
   check_gradient(const char* name, const Parameter& parameter,
                  Array<typename Parameter::value_type, Space::memory_space> Plan::Outputs::*member) const {
     const Parameter gradient("gradient", parameter.layout());
-    Kokkos::deep_copy(gradient, -7.0); // every element must be written
+    Test::deep_copy(gradient, -7.0); // every element must be written
     Plan::Outputs outputs;
     outputs.*member = gradient;
     plan.evaluate(space, inputs(), outputs);
@@ -101,7 +101,7 @@ struct Model {
     const auto start = Kokkos::create_mirror(Kokkos::HostSpace(), parameter); // never the View itself
     const auto moved = Kokkos::create_mirror(Kokkos::HostSpace(), parameter);
     const auto direction = Kokkos::create_mirror(Kokkos::HostSpace(), parameter);
-    Kokkos::deep_copy(start, parameter);
+    Test::deep_copy(start, parameter);
     double squares = 0, expected = 0, parameter_squares = 0;
     for (std::size_t i = 0; i < g.size(); ++i) {
       squares += product(g.data()[i], g.data()[i]);
@@ -118,11 +118,11 @@ struct Model {
     const auto at = [&](int steps) {
       for (std::size_t i = 0; i < g.size(); ++i)
         moved.data()[i] = start.data()[i] + steps * step * direction.data()[i];
-      Kokkos::deep_copy(parameter, moved);
+      Test::deep_copy(parameter, moved);
       return loss();
     };
     const double difference = (8 * (at(1) - at(-1)) - (at(2) - at(-2))) / (12 * step);
-    Kokkos::deep_copy(parameter, start);
+    Test::deep_copy(parameter, start);
     INFO(name << ": difference " << difference << ", gradient " << expected);
     CHECK(size > 0);
     CHECK(std::abs(difference / expected - 1) < 1e-7);
@@ -257,7 +257,7 @@ TEST_CASE(
   const View<int*> subset("subset", 2);
   Kokkos::deep_copy(Kokkos::subview(subset, 0), 3);
   Kokkos::deep_copy(Kokkos::subview(subset, 1), 1);
-  Kokkos::deep_copy(some, -7.0);
+  Test::deep_copy(some, -7.0);
   model.plan.evaluate(model.space, model.inputs(), {.position_gradient = all});
   model.plan.evaluate(model.space, model.inputs(), {.position_gradient = some}, subset);
   model.space.fence();
@@ -271,14 +271,14 @@ TEST_CASE("windows move when positions have gone too far, to those of a new plan
   Model model({{22, 23}, 11, 15, 2}, {.counts = 8, .refine_positions = true});
   const auto start = Kokkos::create_mirror(Kokkos::HostSpace(), model.positions);
   const auto moved = Kokkos::create_mirror(Kokkos::HostSpace(), model.positions);
-  Kokkos::deep_copy(start, model.positions);
-  Kokkos::deep_copy(moved, model.positions);
+  Test::deep_copy(start, model.positions);
+  Test::deep_copy(moved, model.positions);
   const auto corner = [&](int j, int axis) { return std::floor(start(j, axis) + 0.5); };
   moved(0, 0) = corner(0, 0) + 0.74;  // stays
   moved(1, 1) = corner(1, 1) + 0.76;  // moves by one
   moved(2, 0) = 4.2, moved(2, 1) = 7; // far
   moved(3, 0) = -2, moved(3, 1) = 30; // beyond the object: to its border
-  Kokkos::deep_copy(model.positions, moved);
+  Test::deep_copy(model.positions, moved);
   model.plan.move_windows(model.space, model.positions);
   // The same by a plan that is made at the corners expected.
   const auto corners = Kokkos::create_mirror(Kokkos::HostSpace(), model.positions);
@@ -333,16 +333,16 @@ TEST_CASE("factors of patterns and a background per detector pixel: gradients; b
   const Model with({{22, 23}, 11, 15},
                    {.scale = PatternScale::None, .pattern_factors = true, .detector_background = true}),
       without({{22, 23}, 11, 15}, {.scale = PatternScale::None}); // otherwise the same
-  Kokkos::deep_copy(with.factors, 4.0);
-  Kokkos::deep_copy(with.background, 0.0);
+  Test::deep_copy(with.factors, 4.0);
+  Test::deep_copy(with.background, 0.0);
   const auto probe = on_host(with.probe);
   const auto doubled = Kokkos::create_mirror(Kokkos::HostSpace(), probe);
   for (std::size_t i = 0; i < probe.size(); ++i)
     doubled.data()[i] = 2.0 * probe.data()[i];
-  Kokkos::deep_copy(without.probe, doubled);
+  Test::deep_copy(without.probe, doubled);
   CHECK(std::abs(with.loss() / without.loss() - 1) < 1e-13);
-  Kokkos::deep_copy(with.factors, 0.0);
-  Kokkos::deep_copy(with.background, 3.0);
+  Test::deep_copy(with.factors, 0.0);
+  Test::deep_copy(with.background, 3.0);
   double expected = 0;
   const auto patterns = on_host(with.patterns);
   for (std::size_t i = 0; i < patterns.size(); ++i)
@@ -363,13 +363,13 @@ TEST_CASE("relaxation of the probe: gradients; equal coefficients are another pr
                 {.counts = 8});
   Model plain({.object = {22, 23}, .probe = 11, .detector = 15, .modes = 2}, {.counts = 8});
   const Complex a(0.3, -0.4);
-  Kokkos::deep_copy(relaxed.coefficients, a);
+  Test::deep_copy(relaxed.coefficients, a);
   const auto probe = Kokkos::create_mirror(Kokkos::HostSpace(), plain.probe);
-  Kokkos::deep_copy(probe, plain.probe);
+  Test::deep_copy(probe, plain.probe);
   const auto v = on_host(relaxed.relaxation);
   for (std::size_t i = 0; i < v.size(); ++i) // the first mode alone
     probe.data()[i] += a * v.data()[i];
-  Kokkos::deep_copy(plain.probe, probe);
+  Test::deep_copy(plain.probe, probe);
   CHECK(std::abs(relaxed.loss() / plain.loss() - 1) < 1e-13);
 }
 
@@ -393,8 +393,8 @@ TEST_CASE("slices: gradients; slices that touch are their product") {
   const auto product = Kokkos::create_mirror(Kokkos::HostSpace(), one.object);
   for (std::size_t i = 0; i < product.size(); ++i)
     product.data()[i] = slices.data()[i] * slices.data()[i + product.size()];
-  Kokkos::deep_copy(one.object, product);
-  Kokkos::deep_copy(one.probe, touching.probe);
+  Test::deep_copy(one.object, product);
+  Test::deep_copy(one.probe, touching.probe);
   const View<double> value("loss");
   Plan plan(one.space, one.shape, touching.positions, {});
   plan.set_patterns(one.space, 0, touching.patterns);
@@ -419,10 +419,10 @@ TEST_CASE("slices: both of a known object are found from its patterns") {
     const auto pattern = known.pattern(int(places(j, 0)), int(places(j, 1)));
     std::copy(pattern.begin(), pattern.end(), &host(j, 0, 0));
   }
-  Kokkos::deep_copy(patterns, host);
-  Kokkos::deep_copy(positions, places);
+  Test::deep_copy(patterns, host);
+  Test::deep_copy(positions, places);
   Experiment<double>::fill(probe, [&](std::size_t k) { return known.probe[k]; });
-  Kokkos::deep_copy(object, 1.0);
+  Test::deep_copy(object, 1.0);
   Plan plan(space, {.object = {size, size}, .probe = m, .detector = m, .slices = 2}, positions,
             {.loss = PatternLoss::Amplitude,
              .scale = PatternScale::None,
@@ -484,8 +484,8 @@ TEST_CASE("a solver takes Adam's steps on the gradients of slices, relaxation, f
     REQUIRE(to.size() == from.size());
     using Value = std::remove_const_t<std::remove_reference_t<decltype(*from.data())>>;
     const Kokkos::View<Value*, Space::memory_space, Kokkos::MemoryUnmanaged> a(to.data(), to.size());
-    Kokkos::deep_copy(a, Kokkos::View<const Value*, Space::memory_space, Kokkos::MemoryUnmanaged>(
-                             from.data(), from.size()));
+    Test::deep_copy(a, Kokkos::View<const Value*, Space::memory_space, Kokkos::MemoryUnmanaged>(from.data(),
+                                                                                                from.size()));
   };
   give(solver.amplitude(), amplitude), give(solver.phase(), phase), give(solver.probe(), model.probe);
   give(solver.coefficients(), model.coefficients), give(solver.relaxation(), model.relaxation);
@@ -519,7 +519,7 @@ TEST_CASE("a solver takes Adam's steps on the gradients of slices, relaxation, f
     const auto by_root = Kokkos::create_mirror(Kokkos::HostSpace(), background_gradient);
     for (std::size_t i = 0; i < host.size(); ++i)
       by_root.data()[i] = 2 * host.data()[i] * by_square.data()[i];
-    Kokkos::deep_copy(background_gradient, by_root);
+    Test::deep_copy(background_gradient, by_root);
     adam.step(space, {{amplitude, amplitude_gradient, 0.02},
                       {phase, phase_gradient, 0.02},
                       {model.probe, probe_gradient, 0.003},
@@ -641,7 +641,7 @@ TEST_CASE("everything at once, and messages of what is not announced, missing or
 
 TEST_CASE("the memory of a plan is foretold to 5 %, of every kind of experiment") {
   const View<double**> whole("whole", 30, 2), fractional("fractional", 30, 2);
-  Kokkos::deep_copy(fractional, 2.25);
+  Test::deep_copy(fractional, 2.25);
   const std::size_t workspace = 200000; // a few groups
   const auto check = [](const PtychographyShape& shape, const View<double**>& positions,
                         const PtychographyOptions& options) {

@@ -94,7 +94,7 @@ struct Lens {
     const auto host = Kokkos::create_mirror_view(parameters);
     for (int i = 0; i < 5; ++i)
       host(i) = values[i];
-    Kokkos::deep_copy(parameters, host);
+    Test::deep_copy(parameters, host);
     model.evaluate(space, parameters, probe);
     space.fence();
   }
@@ -200,8 +200,8 @@ TEST_CASE("object from amplitude and phase: gradients are those of differences")
   }
   randomise(gradient, 1);
   const auto value = [&] {
-    Kokkos::deep_copy(amplitude, a);
-    Kokkos::deep_copy(phase, p);
+    Test::deep_copy(amplitude, a);
+    Test::deep_copy(phase, p);
     complex_object(space, amplitude, phase, object);
     space.fence();
     return product(numbers(gradient), numbers(object)).real();
@@ -249,7 +249,7 @@ TEST_CASE("exit waves and propagation have the adjoints that are said to be thei
     propagator.propagate(space, waves);
     space.fence();
     const auto moved = numbers(waves);
-    Kokkos::deep_copy(waves, cotangent);
+    Test::deep_copy(waves, cotangent);
     propagator.adjoint(space, waves);
     space.fence();
     const auto forward = product(numbers(cotangent), moved), backward = product(numbers(waves), x);
@@ -298,7 +298,7 @@ TEST_CASE(
   const auto values = Kokkos::create_mirror_view(targets);
   for (int k = 0; k < count * pixels; ++k)
     values.data()[k] = k % 11 == 5 ? -1.0 : 0.5 + k % 7; // -1: does not count
-  Kokkos::deep_copy(targets, values);
+  Test::deep_copy(targets, values);
   const int blocks = Impl::CompareBlocks<Space, double, double, PatternLoss::Amplitude>::count(pixels);
   REQUIRE(blocks == 2);
   const View<Impl::PatternSums<double>*> sums_of_patterns("sums", count);
@@ -307,8 +307,8 @@ TEST_CASE(
     for (const double counts : {0.0, 3.0}) {
       INFO("loss " << int(loss) << " counts " << counts);
       randomise(waves, 9);
-      Kokkos::deep_copy(same, waves);
-      Kokkos::deep_copy(sums_of_patterns, Impl::PatternSums<double>{1, 0, 0});
+      Test::deep_copy(same, waves);
+      Test::deep_copy(sums_of_patterns, Impl::PatternSums<double>{1, 0, 0});
       compare_patterns(space, waves, targets, losses, {.loss = loss, .counts = counts});
       Impl::compare_in_blocks<double>(
           space, loss, same.data(), {nullptr, 0, count},

@@ -1,6 +1,7 @@
 // A small ptychographic experiment, and derivatives by differences.
 #pragma once
 
+#include "../deep_copy.hpp"
 #include "plans.hpp"
 
 #include <catch2/catch_test_macros.hpp>
@@ -55,7 +56,7 @@ struct Experiment {
     const auto host = Kokkos::create_mirror_view(patterns);
     for (std::size_t i = 0; i < host.size(); ++i)
       host.data()[i] = static_cast<T>(poisson(engine));
-    Kokkos::deep_copy(patterns, host);
+    Test::deep_copy(patterns, host);
   }
 
   template <class Target, class Make>
@@ -65,7 +66,7 @@ struct Experiment {
       const std::complex<double> value = make(i);
       host.data()[i] = Complex(static_cast<T>(value.real()), static_cast<T>(value.imag()));
     }
-    Kokkos::deep_copy(view, host);
+    Test::deep_copy(view, host);
   }
 
   auto positions() const {
@@ -101,8 +102,8 @@ struct Experiment {
     const View<Complex**> object_gradient("object gradient", rows, columns);
     const View<Complex***> probe_gradient("probe gradient", modes, m, m);
     const View<double*> each("losses", subset.size() > 0 ? subset.size() : count);
-    Kokkos::deep_copy(object_gradient, Complex(-7)); // every element must be written
-    Kokkos::deep_copy(probe_gradient, Complex(-7));
+    Test::deep_copy(object_gradient, Complex(-7)); // every element must be written
+    Test::deep_copy(probe_gradient, Complex(-7));
     model.evaluate(space, object, probe,
                    {.loss = loss,
                     .pattern_losses = each,
@@ -172,11 +173,11 @@ void check_streamed(const Experiment<T>& e, PtychographyOptions options, const V
     const auto host = Kokkos::create_mirror_view(list);
     for (int i = 0; i < 4; ++i)
       host(i) = (1 - i + e.count) % e.count; // in no order
-    Kokkos::deep_copy(list, host);
+    Test::deep_copy(list, host);
     const auto first = Kokkos::create_mirror_view(other);
     for (int i = 0; i < 3; ++i)
       first(i) = i;
-    Kokkos::deep_copy(other, first);
+    Test::deep_copy(other, first);
     const Array<const int, Space::memory_space> listed(list), others(other);
     const auto check = [&](const View<int*>& subset) {
       const auto expected = e.evaluate(whole, subset), found = e.evaluate(streamed, subset);
@@ -206,7 +207,7 @@ void check_derivatives(Experiment<double>& e, const Model& model, double step = 
   std::normal_distribution<double> normal;
   const auto check = [&](const auto& view, const std::vector<std::complex<double>>& gradient, double size) {
     const auto start = Kokkos::create_mirror(Kokkos::HostSpace(), view); // never the View itself
-    Kokkos::deep_copy(start, view);
+    Test::deep_copy(start, view);
     const auto moved = Kokkos::create_mirror(Kokkos::HostSpace(), view);
     for (int direction = 0; direction < 2; ++direction) {
       std::vector<std::complex<double>> d;
@@ -219,10 +220,10 @@ void check_derivatives(Experiment<double>& e, const Model& model, double step = 
       for (const double sign : std::array{1.0, -1.0}) {
         for (std::size_t i = 0; i < gradient.size(); ++i)
           moved.data()[i] = start.data()[i] + sign * step * Kokkos::complex<double>(d[i].real(), d[i].imag());
-        Kokkos::deep_copy(view, moved);
+        Test::deep_copy(view, moved);
         difference += sign * e.loss(model) / (2 * step);
       }
-      Kokkos::deep_copy(view, start);
+      Test::deep_copy(view, start);
       INFO("difference " << difference << ", gradient " << expected);
       CHECK(std::abs(difference - expected) < 2e-6 * std::abs(expected) + 1e-7 * std::abs(result.loss));
     }
