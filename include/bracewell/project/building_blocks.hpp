@@ -5,7 +5,7 @@
 #include <bracewell/impl/checks.hpp>
 #include <bracewell/impl/execution.hpp>
 #include <bracewell/interpolation/kernel.hpp>
-#include <bracewell/project/choose_insertion.hpp>
+#include <bracewell/project/choose.hpp>
 #include <bracewell/project/detail/insertion/insert_patches.hpp>
 #include <bracewell/project/detail/insertion/insertion_block.hpp>
 #include <bracewell/project/detail/samples.hpp>
