@@ -38,6 +38,7 @@
 #include <bracewell/project/building_blocks.hpp>
 #include <bracewell/project/choose_insertion.hpp>
 #include <bracewell/project/choose_sampling.hpp>
+#include <bracewell/project/expectation.hpp>
 #include <bracewell/project/filter_gradients.hpp>
 #include <bracewell/project/options.hpp>
 #include <bracewell/project/points.hpp>

@@ -158,6 +158,8 @@ private:
     const int own_images = static_cast<int>(std::min<std::int64_t>(tile_images, images - first_image)),
               own_poses = static_cast<int>(std::min<std::int64_t>(tile_poses, count - first_pose)),
               rows = own_images * shifts, power_rows = one_filter ? 1 : own_images;
+    if (outputs.skips(first_image, own_images, first_pose, own_poses))
+      return;
     T *const overlaps = memory + sizes.overlaps(), *const powers = memory + sizes.powers(),
              *const formed = memory + sizes.formed(), *const squares = memory + sizes.squares();
     std::fill(overlaps, memory + sizes.numbers(), T(0));
