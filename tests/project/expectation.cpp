@@ -379,15 +379,16 @@ double distance(const Found& found, const Expected& expected) {
   return norm > 0 ? std::sqrt(difference / norm) : std::sqrt(difference);
 }
 
-template <class T, int D>
-void check_case(const Case& sizes) {
+/// `run(problem, outputs)` against brute force.
+template <class T, int D, class Run>
+void check_run(const Case& sizes, const Run& run) {
   INFO(sizes.name << ", D = " << D);
   const Problem<T, D> p(sizes);
-  auto step = p.plan();
-  const size_t shells = step.shell_sizes().size();
+  const size_t shells = p.plan().shell_sizes().size();
   const BruteForce<T, D> expected(p, shells);
   const Outputs<T, D> found(p, shells);
-  step.run(p.space, p.reference(), p.poses(), found.results(p.N), 1);
+  run(p, found);
+  p.space.fence();
   const double tolerance = sizeof(T) == 4 ? 1e-5 : 1e-12;
 
   const auto evidence = on_host(found.evidence);
@@ -436,6 +437,72 @@ void check_case(const Case& sizes) {
   CHECK(distance(on_host(found.weight), expected.weight) < tolerance);
 }
 
+template <class T, int D>
+void check_case(const Case& sizes) {
+  check_run<T, D>(sizes, [](const auto& p, const auto& found) {
+    auto step = p.plan();
+    step.run(p.space, p.reference(), p.poses(), found.results(p.N), 1);
+  });
+}
+
+/// The scores of GPUs (ScoreTiles), wherever, and their tables.
+template <class T>
+void check_tiles(const Case& sizes) {
+  check_run<T, 3>(sizes, [](const auto& p, const auto& found) {
+    using Complex = Kokkos::complex<T>;
+    using Spectra = Impl::PaddedSpectra<Complex, 3, Linear::width>;
+    const auto& space = p.space;
+    const HalfSpectrumLayout<3> layout{{p.N, p.N + 1, p.N}};
+    const HalfSpectrumLayout<2> box{{p.sizes.width, p.sizes.height}};
+    const auto classes = int64_t(p.sizes.classes), images = int64_t(p.sizes.images),
+               poses = int64_t(p.sizes.poses);
+    const typename Spectra::Order order(layout);
+    const Kokkos::View<typename Spectra::Order::Entry*, Space> entries("entries",
+                                                                       size_t(classes * order.size));
+    const Spectra spectra{entries.data(), order, false};
+    Impl::copy_to_padded<Impl::Mates::Single>(
+        space, "copy", layout, Impl::StoredSpectra<Complex>{p.references.data(), layout.elements()}, classes,
+        spectra);
+    const Array<const Complex, Memory> references(HalfSpectrum{p.references, p.N});
+    const Impl::Reference<Complex, Spectra> reference{references, {"references", references}, spectra};
+    auto options = p.options;
+    options.radius = p.radius;
+    Impl::ExpectationPlan<Space, T, true> plan(space, box, images, int(p.sizes.shifts), 4, p.sizes.bytes,
+                                               options);
+    const bool own = !p.sizes.shared;
+    plan.set_images(space, images,
+                    {.layout = box,
+                     .shells = {},
+                     .spectra = p.images.data(),
+                     .filters = p.filters.data(),
+                     .variances = nullptr,
+                     .origins = p.sizes.origins ? p.origins.data() : nullptr,
+                     .filter_stride = own ? box.elements() : 0,
+                     .noise_stride = own},
+                    p.noise.data(), int64_t(p.shell_count));
+    plan.set_shifts(space, int(p.sizes.shifts), p.shifts.data(),
+                    p.sizes.priors ? p.shift_priors.data() : nullptr);
+    const T* const class_logs =
+        plan.logs_of(space, plan.class_logs, p.sizes.priors ? p.class_priors.data() : nullptr, classes);
+    const Impl::ExpectationList<T> list{
+        p.matrices.data(), 0, poses,
+        plan.logs_of(space, plan.pose_logs, p.sizes.priors ? p.pose_priors.data() : nullptr, classes * poses),
+        poses};
+    const auto results = found.results(p.N);
+    const Impl::ExpectationTargets<T> targets{results.log_evidence.data, results.class_shares.data,
+                                              results.posteriors.data,   results.classes.data,
+                                              results.poses.data,        results.shifts.data,
+                                              results.shares.data,       results.candidates.data,
+                                              results.shift_sums.data,   results.shell_sums.data};
+    const Impl::ExpectationVolumes<T, Memory, 3> volumes{results.data, results.weight};
+    if (p.sizes.first.empty())
+      plan.template run<Linear, 3>(space, reference, list, 0, images, 0, class_logs, targets, volumes);
+    else
+      plan.template run_lists<Linear, 3>(space, reference, list, p.sizes.first, 0, class_logs, targets,
+                                         volumes);
+  });
+}
+
 const Case odd{"odd box, everything for each image", 3, 2, 7, 3, 7, 9},
     even{"even box, shared filters and noise", 4, 1, 5, 4, 8, 6, true, false, false},
     single{"one image, pose, shift and class", 1, 1, 1, 1, 5, 5},
@@ -444,7 +511,32 @@ const Case odd{"odd box, everything for each image", 3, 2, 7, 3, 7, 9},
     again_shared{"the same, shared filters", 3, 1, 200, 1, 4, 5, true, false, false, {}, {}, 0},
     lists{"lists of different lengths", 4, 2, 9, 2, 6, 5, false, true, true, {}, {1, 4, 4, 5, 9}},
     long_lists{"lists that are scored twice", 2, 1, 160, 1, 4, 4, false, true, true, {}, {0, 90, 160}, 0},
-    groups{"several groups of images", 70, 1, 3, 2, 4, 4, false, true, true, {}, {}, 40 * 3 * 2 * 8};
+    groups{"several groups of images", 70, 1, 3, 2, 4, 4, false, true, true, {}, {}, 40 * 3 * 2 * 8},
+    many_lists{"more lists than a group has, poses of a part for several of them",
+               20,
+               2,
+               150,
+               1,
+               4,
+               4,
+               false,
+               true,
+               true,
+               {},
+               {0, 3, 3, 10, 20, 30, 31, 32, 40, 50, 55, 60, 70, 80, 90, 100, 110, 120, 130, 140, 150}},
+    few_scores{"groups of lists by what memory has",
+               5,
+               1,
+               20,
+               3,
+               4,
+               5,
+               true,
+               false,
+               false,
+               {},
+               {0, 4, 8, 12, 16, 20},
+               0};
 
 /// A small problem in float, for what does not need brute force.
 const Case small{"small", 2, 2, 5, 3, 6, 6, false, false, false};
@@ -457,11 +549,16 @@ void fails(const char* message, const Call& call) {
 } // namespace
 
 TEMPLATE_TEST_CASE("an expectation is what brute force finds", "", float, double) {
-  for (const auto* one :
-       {&odd, &even, &single, &corners, &again, &again_shared, &lists, &long_lists, &groups})
+  for (const auto* one : {&odd, &even, &single, &corners, &again, &again_shared, &lists, &long_lists, &groups,
+                          &many_lists, &few_scores})
     check_case<TestType, 3>(*one);
   for (const auto* one : {&odd, &again, &lists})
     check_case<TestType, 2>(*one);
+}
+
+TEMPLATE_TEST_CASE("an expectation by tiles is what brute force finds", "", float, double) {
+  for (const auto* one : {&odd, &even, &again, &again_shared, &many_lists, &groups})
+    check_tiles<TestType>(*one);
 }
 
 TEST_CASE("sums have at least the share of the posterior that is asked for") {

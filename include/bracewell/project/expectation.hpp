@@ -309,28 +309,23 @@ void Expectation<ExecutionSpace, T>::take(
   values("poses.class_priors", poses.class_priors, Impl::Allowed::NotNegative);
 
   const T* const class_logs = plan_.logs_of(space, plan_.class_logs, poses.class_priors.data, classes);
-  Impl::ExpectationList<T> list{.matrices = poses.matrices.data,
-                                .first = 0,
-                                .count = count,
-                                .logs = plan_.logs_of(space, plan_.pose_logs, poses.priors.data,
-                                                      poses.priors ? poses.priors.size() : 0),
-                                .log_stride = by_class ? count : 0};
+  const Impl::ExpectationList<T> list{.matrices = poses.matrices.data,
+                                      .first = 0,
+                                      .count = count,
+                                      .logs = plan_.logs_of(space, plan_.pose_logs, poses.priors.data,
+                                                            poses.priors ? poses.priors.size() : 0),
+                                      .log_stride = by_class ? count : 0};
   const Impl::ExpectationTargets<T> targets{
       results.log_evidence.data, results.class_shares.data, results.posteriors.data, results.classes.data,
       results.poses.data,        results.shifts.data,       results.shares.data,     results.candidates.data,
       results.shift_sums.data,   results.shell_sums.data};
   const Impl::ExpectationVolumes<T, Memory, D> volumes{results.data, results.weight};
-  const auto run = [&](std::int64_t first, std::int64_t images) {
-    plan_.template run<Kernel, D>(space, source, list, first, images, 1 - share, class_logs, targets,
-                                  volumes);
-  };
   if (poses.first.empty())
-    return run(0, plan_.scoring.images);
-  for (std::int64_t image = 0; image < plan_.scoring.images; ++image) {
-    list.first = poses.first[std::size_t(image)];
-    list.count = poses.first[std::size_t(image) + 1] - list.first;
-    run(image, 1);
-  }
+    plan_.template run<Kernel, D>(space, source, list, 0, plan_.scoring.images, 1 - share, class_logs,
+                                  targets, volumes);
+  else
+    plan_.template run_lists<Kernel, D>(space, source, list, poses.first, 1 - share, class_logs, targets,
+                                        volumes);
 }
 
 template <class ExecutionSpace, class T>

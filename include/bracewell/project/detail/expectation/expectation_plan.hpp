@@ -12,6 +12,7 @@
 #include <array>
 #include <cmath>
 #include <numeric>
+#include <span>
 #include <type_traits>
 #include <vector>
 
@@ -91,6 +92,7 @@ struct ExpectationList {
   std::int64_t first, count;
   const T* logs; ///< [classes|1, all poses]; null: none
   std::int64_t log_stride;
+  PoseRanges ranges = {}; ///< of all images
 };
 
 /// What the sums are added to, of all classes; none where it is not wanted.
@@ -100,10 +102,10 @@ struct ExpectationVolumes {
   Array<T, MemorySpace> weight;
 };
 
-/// Memory of an Expectation, and what it launches.
-template <class Space, class T>
+/// Memory of an Expectation, and what it launches; `tiles` as in ScoringPlan.
+template <class Space, class T, bool tiles = !is_host<Space>>
 struct ExpectationPlan {
-  using Scoring = ScoringPlan<Space, T>;
+  using Scoring = ScoringPlan<Space, T, tiles>;
   using Complex = Kokkos::complex<T>;
   using MemorySpace = typename Space::memory_space;
   template <class Value>
@@ -114,6 +116,7 @@ struct ExpectationPlan {
   static constexpr int team_size = Scoring::team_size;
   static constexpr std::int64_t few_images = 32;   ///< fewer would leave projections too dear
   static constexpr std::int64_t most_images = 256; ///< at once, where scores are not kept
+  static constexpr std::int64_t list_images = 16;  ///< at once, of lists of their own
   static constexpr std::int64_t sum_bytes = std::int64_t(64) << 20;
 
   Scoring scoring;
@@ -131,7 +134,8 @@ struct ExpectationPlan {
   // Of a group of images; they grow.
   Memory<PartSum<T>> part_sums;
   Memory<ImageEvidence<T>> evidence;
-  Memory<std::uint8_t> wanted;
+  Memory<std::uint8_t> wanted, support;
+  Memory<std::int64_t> ranges;
   Memory<RankedCandidate<T>> ranked;
   Memory<T> totals, matrices, overlaps, powers;
   Memory<PosteriorSums> posterior_sums;
@@ -156,10 +160,10 @@ struct ExpectationPlan {
   }
 
   std::size_t memory_bytes() const {
-    return scoring.memory_bytes() + bytes_of(scores, shell, order, begin, constants, image_powers, variances,
-                                             shift_values, shift_logs, class_logs, pose_logs, part_sums,
-                                             evidence, wanted, ranked, totals, matrices, overlaps, powers,
-                                             posterior_sums, listed, data, projections, weights);
+    return scoring.memory_bytes() +
+           bytes_of(scores, shell, order, begin, constants, image_powers, variances, shift_values, shift_logs,
+                    class_logs, pose_logs, part_sums, evidence, wanted, support, ranges, ranked, totals,
+                    matrices, overlaps, powers, posterior_sums, listed, data, projections, weights);
   }
 
   /// @param noise  [count|1, given] variances of shells, of which the first are taken
@@ -204,6 +208,31 @@ struct ExpectationPlan {
     Kokkos::parallel_for("Bracewell::Expectation::priors", Range(space, 0, count),
                          TakeLogs<T>{priors, memory.data()});
     return memory.data();
+  }
+
+  /// Images that have lists, first[i] to first[i + 1] of image i. Some are taken together, so that launches of kernels do not
+  /// take most of the time; their scores have room for all poses of the group, most of which are not computed.
+  template <class Kernel, int D, class Reference, class Volumes>
+  void run_lists(const Space& space, const Reference& reference, ExpectationList<T> list,
+                 std::span<const std::int64_t> first, double left_out, const T* own_class_logs,
+                 const ExpectationTargets<T>& targets, const Volumes& volumes) {
+    const auto count = static_cast<std::int64_t>(first.size());
+    grow(space, ranges, "ranges", count);
+    copy_to_device(space, first.data(), first.size(), ranges.data());
+    list.ranges = {ranges.data()};
+    const std::int64_t of_pose = reference.shape.extents[0] * scoring.shifts,
+                       capacity = static_cast<std::int64_t>(scores.size());
+    for (std::int64_t image = 0, end; image + 1 < count; image = end) {
+      const auto at = [&](std::int64_t i) { return first[static_cast<std::size_t>(i)]; };
+      end = image + 1;
+      while (end + 1 < count && end - image < list_images &&
+             (end + 1 - image) * (at(end + 1) - at(image)) * of_pose <= capacity)
+        ++end;
+      list.first = at(image);
+      list.count = at(end) - at(image);
+      run<Kernel, D>(space, reference, list, image, end - image, left_out, own_class_logs, targets, volumes);
+    }
+    space.fence("Bracewell::Expectation: lists are copied");
   }
 
   /// Whether projections of images fit a reference.
@@ -332,12 +361,14 @@ private:
   /// The scores of a tile.
   template <class Kernel, int D, class Reference>
   void score(const Space& space, const Reference& reference, const T* values, std::int64_t count,
-             const Scoring& part, T* to, const std::uint8_t* wanted_parts, std::int64_t wanted_stride) const {
+             const Scoring& part, T* to, const std::uint8_t* wanted_parts, std::int64_t wanted_stride,
+             bool apart) const {
     const ProjectionArguments arguments{{"Expectation::run"}};
     const auto samples = arguments.template samples<2, D, Kernel>(
         "reference", reference.shape, "images", image_shape(count), poses_at<D>(values, count), options);
     part.template score<Kernel, D, typename Reference::Stored>(
-        space, samples, reference.spectra, {to, nullptr, nullptr, nullptr, wanted_parts, wanted_stride});
+        space, samples, reference.spectra,
+        {to, nullptr, nullptr, nullptr, wanted_parts, wanted_stride, apart});
   }
 
   /// visit(class, its reference, candidates of a tile) of all tiles.
@@ -364,7 +395,9 @@ private:
                   .parts_of_image = classes * group.parts,
                   .pose_logs = list.logs ? list.logs + c * list.log_stride + list.first + first : nullptr,
                   .shift_logs = has_shift_logs ? shift_logs.data() : nullptr,
-                  .class_logs = own_class_logs});
+                  .class_logs = own_class_logs,
+                  .ranges = {list.ranges.first ? list.ranges.first + group.first : nullptr},
+                  .support = list.logs || list.ranges.first ? support.data() : nullptr});
     }
   }
 
@@ -380,6 +413,8 @@ private:
     };
     grow(space, part_sums, "part_sums", n * parts);
     grow(space, wanted, "wanted", n * parts);
+    if (list.logs || list.ranges.first)
+      grow(space, support, "support", n * parts);
     grow(space, evidence, "evidence", n);
     const Teams images(space, static_cast<int>(n), team_size);
 
@@ -390,7 +425,12 @@ private:
     }
     for_tiles(
         reference, list, group, own_class_logs, [&](const Reference& own, const CandidateTile<T>& tile) {
-          score<Kernel, D>(space, own, matrices_of(tile), tile.poses, part, tile.values, nullptr, 0);
+          if (tile.support)
+            Kokkos::parallel_for("Bracewell::Expectation::support", Range(space, 0, n * tile.parts()),
+                                 MarkSupport<T>{tile, support.data()});
+          score<Kernel, D>(space, own, matrices_of(tile), tile.poses, part, tile.values,
+                           tile.support ? tile.support + tile.first_part : nullptr, tile.parts_of_image,
+                           tile.ranges.first != nullptr);
           Kokkos::parallel_for("Bracewell::Expectation::sum_parts",
                                Teams(space, static_cast<int>(n * tile.parts()), is_host<Space> ? 1 : 128),
                                SumParts<T>{tile, part_sums.data()});
@@ -456,7 +496,8 @@ private:
           const T* const all_matrices = list.matrices + tile.first_pose * D * D;
           if (!group.kept)
             score<Kernel, D>(space, own, all_matrices, tile.poses, part, tile.values,
-                             wanted.data() + tile.first_part, tile.parts_of_image);
+                             wanted.data() + tile.first_part, tile.parts_of_image,
+                             tile.ranges.first != nullptr);
           Kokkos::parallel_for("Bracewell::Expectation::posteriors",
                                Teams(space, static_cast<int>(n), team_size),
                                MakePosteriors<T>{tile, evidence.data(), wanted.data(), shift_values.data(),

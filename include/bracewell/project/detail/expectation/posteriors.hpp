@@ -48,6 +48,18 @@ struct TakeLogs {
   KOKKOS_FUNCTION void operator()(std::int64_t i) const { logs[i] = LogWeight<T>::of_prior(priors[i]); }
 };
 
+/// Poses that images have of their own among those of a tile; null: they have all.
+struct PoseRanges {
+  const std::int64_t* first = nullptr; ///< [images + 1] the first one of each, and the end
+
+  KOKKOS_INLINE_FUNCTION bool has(std::int64_t image, std::int64_t pose) const {
+    return !first || (pose >= first[image] && pose < first[image + 1]);
+  }
+  KOKKOS_INLINE_FUNCTION bool meets(std::int64_t image, std::int64_t begin, std::int64_t end) const {
+    return !first || (begin < first[image + 1] && end > first[image] && first[image] < first[image + 1]);
+  }
+};
+
 /// Candidates of some images: all shifts at a tile of the poses of a class. A candidate's weight is its prior times
 /// exp(-key / 2), where key is what ScoringPlan makes without the power of the image, which all candidates share.
 template <class T>
@@ -61,16 +73,31 @@ struct CandidateTile {
   std::int64_t parts_of_image;                          ///< of all classes
   const T* pose_logs = nullptr;                         ///< [poses] of priors; null: none
   const T *shift_logs = nullptr, *class_logs = nullptr; ///< [shifts], [classes]
+  PoseRanges ranges = {};
+  const std::uint8_t* support =
+      nullptr; ///< [images, parts of image] parts with candidates (MarkSupport); null: all
 
   KOKKOS_INLINE_FUNCTION int parts() const { return (poses + part_poses - 1) / part_poses; }
   KOKKOS_INLINE_FUNCTION std::int64_t part(std::int64_t image, int pose) const {
     return image * parts_of_image + first_part + pose / part_poses;
+  }
+  /// An image's own poses of the tile, as entries.
+  KOKKOS_INLINE_FUNCTION int first_entry(std::int64_t image) const {
+    return ranges.first ? within(ranges.first[image]) * shifts : 0;
+  }
+  KOKKOS_INLINE_FUNCTION int end_entry(std::int64_t image) const {
+    return (ranges.first ? within(ranges.first[image + 1]) : poses) * shifts;
+  }
+  KOKKOS_INLINE_FUNCTION int within(std::int64_t pose) const {
+    return static_cast<int>(Kokkos::clamp(pose - first_pose, std::int64_t(0), std::int64_t(poses)));
   }
   KOKKOS_INLINE_FUNCTION T& value(std::int64_t image, int entry) const {
     return values[image * poses * shifts + entry];
   }
   KOKKOS_INLINE_FUNCTION T log_weight(std::int64_t image, int entry) const {
     const int pose = entry / shifts;
+    if (!ranges.has(image, first_pose + pose))
+      return LogWeight<T>::none;
     T log = 0;
     if (pose_logs)
       log += pose_logs[pose];
@@ -82,6 +109,26 @@ struct CandidateTile {
       return LogWeight<T>::none;
     const T key = value(image, entry);
     return is_finite(key) ? log - key / 2 : LogWeight<T>::poison;
+  }
+};
+
+/// Tells of the parts of a tile, of every image, whether a pose there is the image's and has a prior above zero.
+template <class T>
+struct MarkSupport {
+  CandidateTile<T> tile;
+  std::uint8_t* support; ///< [images, parts of image]
+
+  KOKKOS_FUNCTION void operator()(std::int64_t index) const {
+    const int parts = tile.parts(), begin = static_cast<int>(index % parts) * part_poses,
+              end = Kokkos::min(begin + part_poses, tile.poses);
+    const std::int64_t image = index / parts;
+    bool any = tile.ranges.meets(image, tile.first_pose + begin, tile.first_pose + end);
+    if (any && tile.pose_logs) {
+      any = false;
+      for (int pose = begin; pose < end && !any; ++pose)
+        any = tile.ranges.has(image, tile.first_pose + pose) && !LogWeight<T>::is_none(tile.pose_logs[pose]);
+    }
+    support[tile.part(image, begin)] = any;
   }
 };
 
@@ -101,7 +148,11 @@ struct SumParts {
   KOKKOS_FUNCTION void operator()(const Team& team) const {
     const int parts = tile.parts(), first = static_cast<int>(team.league_rank() % parts) * part_poses;
     const std::int64_t image = team.league_rank() / parts;
-    const int begin = first * tile.shifts, count = Kokkos::min(part_poses, tile.poses - first) * tile.shifts;
+    const int begin = first * tile.shifts, count = Kokkos::min(+part_poses, tile.poses - first) * tile.shifts;
+    if (tile.support && !tile.support[tile.part(image, first)]) {
+      Kokkos::single(Kokkos::PerTeam(team), [&] { sums[tile.part(image, first)] = {LogWeight<T>::none, 0}; });
+      return;
+    }
     T largest, sum;
     Kokkos::parallel_reduce(
         Kokkos::TeamThreadRange(team, count),
@@ -147,7 +198,7 @@ struct RankCandidates {
       const T worst = own[ranks - 1].log_weight;
       typename Best::value_type best;
       Kokkos::parallel_reduce(
-          Kokkos::TeamThreadRange(team, tile.poses * tile.shifts),
+          Kokkos::TeamThreadRange(team, tile.first_entry(image), tile.end_entry(image)),
           [&](int e, typename Best::value_type& found) {
             if (!(sums[tile.part(image, e / tile.shifts)].largest > worst))
               return;
@@ -290,7 +341,7 @@ struct MakePosteriors {
     const ImageEvidence<T> of = evidence[image];
     PosteriorSums found;
     Kokkos::parallel_reduce(
-        Kokkos::TeamThreadRange(team, tile.poses * tile.shifts),
+        Kokkos::TeamThreadRange(team, tile.first_entry(image), tile.end_entry(image)),
         [&](int e, PosteriorSums& sum) {
           T posterior = 0;
           if (of.usable && wanted[tile.part(image, e / tile.shifts)]) {
@@ -313,7 +364,7 @@ struct MakePosteriors {
     team.team_barrier();
     Kokkos::parallel_for(Kokkos::TeamThreadRange(team, tile.poses), [&](int pose) {
       T total = 0;
-      for (int shift = 0; shift < tile.shifts; ++shift)
+      for (int shift = 0; shift < tile.shifts && tile.ranges.has(image, tile.first_pose + pose); ++shift)
         total += tile.value(image, pose * tile.shifts + shift);
       totals[image * tile.poses + pose] = total;
     });

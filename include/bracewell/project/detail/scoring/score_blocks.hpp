@@ -138,7 +138,9 @@ struct ScoreBlocks {
     const auto ratio = [](std::int64_t a, std::int64_t b) { return (a + b - 1) / b; };
     tasks = space.concurrency();
     const std::int64_t wanted = ratio(2 * tasks, ratio(count, Sizes::poses)),
-                       most = std::min<std::int64_t>({sizes.rows / shifts, sizes.images, images});
+                       most = outputs.apart
+                                  ? 1
+                                  : std::min<std::int64_t>({sizes.rows / shifts, sizes.images, images});
     tile_images = static_cast<int>(std::max<std::int64_t>(1, std::min(most, ratio(images, wanted))));
     tile_poses = static_cast<int>(std::min<std::int64_t>(
         Sizes::poses,

@@ -173,6 +173,7 @@ struct ScoreOutputs {
   std::int64_t best_stride = 0;
   const std::uint8_t* wanted = nullptr; ///< [images, wanted_stride] of parts of the poses; null: all are
   std::int64_t wanted_stride = 0;
+  bool apart = false; ///< hardly two images want the same poses
 
   /// Whether no image wants any of these poses: they are not scored, and nothing is stored for them.
   KOKKOS_INLINE_FUNCTION bool skips(std::int64_t image, int images, std::int64_t pose,
