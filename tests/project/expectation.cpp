@@ -260,6 +260,12 @@ struct BruteForce {
     shift_sums.assign(s.images * 3, 0);
     shell_sums.assign(s.images * shells * 3, 0);
     candidates.resize(s.images);
+    struct Insertion {
+      std::vector<size_t> poses;
+      std::vector<std::complex<double>> images;
+      std::vector<double> weights;
+    };
+    std::vector<Insertion> insertions(s.classes);
     const auto sums = in_double<Spectra>(p.data);
     const auto weights = in_double<Reals>(p.weight);
     for (size_t i = 0; i < s.images; ++i) {
@@ -317,9 +323,12 @@ struct BruteForce {
         shift_sums[3 * i] += one.posterior * y;
         shift_sums[3 * i + 1] += one.posterior * x;
         shift_sums[3 * i + 2] += one.posterior * (y * y + x * x);
-        // The image of this candidate, and its weights, inserted by themselves.
-        std::vector<std::complex<double>> moved(elements);
-        std::vector<double> squares(elements);
+        // The image of this candidate, and its weights, which are inserted for themselves.
+        auto& to = insertions[size_t(one.c)];
+        to.poses.push_back(size_t(one.pose));
+        const size_t begin_of = to.images.size();
+        to.images.resize(begin_of + elements);
+        to.weights.resize(begin_of + elements);
         for (size_t e = 0; e < elements; ++e) {
           int k[2];
           if (!at(e, k))
@@ -331,27 +340,34 @@ struct BruteForce {
           of_shell[0] += one.posterior * m * std::norm(image(e));
           of_shell[1] += one.posterior * m * std::real(std::conj(image(e)) * predicted);
           of_shell[2] += one.posterior * m * std::norm(predicted);
-          moved[e] = one.posterior * filter(e) / v * image(e) * std::conj(phase(k, size_t(one.shift)));
-          squares[e] = one.posterior * filter(e) * filter(e) / v;
+          to.images[begin_of + e] =
+              one.posterior * filter(e) / v * image(e) * std::conj(phase(k, size_t(one.shift)));
+          to.weights[begin_of + e] = one.posterior * filter(e) * filter(e) / v;
         }
-        const View<Complex****> inserted("inserted", 1, 1, p.h, p.columns);
-        const View<double****> inserted_weights("weights", 1, 1, p.h, p.columns),
-            matrix("matrix", 1, 1, D, D);
-        fill_with(inserted, [&](size_t e) { return Complex(moved[e].real(), moved[e].imag()); });
-        fill_with(inserted_weights, [&](size_t e) { return squares[e]; });
-        fill_with(matrix,
-                  [&](size_t e) { return double(host_matrices.data()[size_t(one.pose) * D * D + e]); });
-        const size_t offset = size_t(one.c) * of_class;
-        const auto part = [&](const auto& view) {
-          using Part = std::remove_cvref_t<decltype(view)>;
-          return with_axes<Part>(1, view, view.data() + offset);
-        };
-        Backprojection<double, Memory, D> target;
-        target.data = SpectraArray<Complex, Memory, D>(HalfSpectrum{part(sums), p.N});
-        target.weight = Array<double, Memory>(HalfSpectrum{part(weights), p.N});
-        target.weights = Array<const double, Memory>(HalfSpectrum{inserted_weights, s.width});
-        backproject<Linear>(p.space, HalfSpectrum{inserted, s.width}, {.matrices = matrix}, target, options);
       }
+    }
+    for (size_t c = 0; c < s.classes; ++c) {
+      const auto& from = insertions[c];
+      const size_t count = from.poses.size();
+      if (count == 0)
+        continue;
+      const View<Complex****> inserted("inserted", 1, count, p.h, p.columns);
+      const View<double****> inserted_weights("weights", 1, count, p.h, p.columns),
+          at("matrices", 1, count, D, D);
+      fill_with(inserted, [&](size_t e) { return Complex(from.images[e].real(), from.images[e].imag()); });
+      fill_with(inserted_weights, [&](size_t e) { return from.weights[e]; });
+      fill_with(at, [&](size_t e) {
+        return double(host_matrices.data()[from.poses[e / (D * D)] * D * D + e % (D * D)]);
+      });
+      const auto part = [&](const auto& view) {
+        using Part = std::remove_cvref_t<decltype(view)>;
+        return with_axes<Part>(1, view, view.data() + c * of_class);
+      };
+      Backprojection<double, Memory, D> target;
+      target.data = SpectraArray<Complex, Memory, D>(HalfSpectrum{part(sums), p.N});
+      target.weight = Array<double, Memory>(HalfSpectrum{part(weights), p.N});
+      target.weights = Array<const double, Memory>(HalfSpectrum{inserted_weights, s.width});
+      backproject<Linear>(p.space, HalfSpectrum{inserted, s.width}, {.matrices = at}, target, options);
     }
     const auto host_sums = on_host(sums);
     const auto host_weights = on_host(weights);
