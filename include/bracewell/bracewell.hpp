@@ -37,6 +37,7 @@
 #include <bracewell/project/backproject.hpp>
 #include <bracewell/project/building_blocks.hpp>
 #include <bracewell/project/choose.hpp>
+#include <bracewell/project/expectation.hpp>
 #include <bracewell/project/filter_gradients.hpp>
 #include <bracewell/project/options.hpp>
 #include <bracewell/project/points.hpp>

@@ -270,4 +270,67 @@ void define_scoring(nb::module_& module) {
       });
 }
 
+void define_expectation(nb::module_& module) {
+  using Self = Handle<ExpectationStep>;
+  plan_class<ExpectationStep>(module, "ExpectationStep")
+      .def_static("make",
+                  [](const Object& like, std::int64_t images, int shifts, int height, int width, int best,
+                     std::int64_t bytes, bool reproducible, const ProjectionSettings& options,
+                     std::uintptr_t stream) {
+                    const ExpectationSettings settings{images, bytes, shifts,      height,
+                                                       width,  best,  reproducible};
+                    return make_plan<ExpectationStep>(
+                        "Expectation", like, stream, [&]<Backend backend, class T>(Queue queue) {
+                          return Projection<backend, T>::expectation(queue, settings, options);
+                        });
+                  })
+      .def_prop_ro("shell_sizes", [](const Self& self) { return self.get().shell_sizes(); })
+      .def("set_images",
+           [](Self& self, const Object& images, const Object& noise, const Object& filters,
+              const Object& origins, std::int64_t width, std::uintptr_t stream) {
+             Arrays arrays("Expectation.set_images", self);
+             const Tensor in = arrays.read("images", images, Values::Complex, width),
+                          variances = arrays.read("noise", noise, Values::Real),
+                          factors = arrays.read("filters", filters, Values::Real, width),
+                          from = arrays.read("origins", origins, Values::Real);
+             use_plan(self, arrays, [&](ExpectationStep& step) {
+               step.set_images(arrays.queue(stream), in, variances, factors, from);
+             });
+           })
+      .def("set_shifts",
+           [](Self& self, const Object& shifts, const Object& priors, std::uintptr_t stream) {
+             Arrays arrays("Expectation.set_shifts", self);
+             const Tensor in = arrays.read("shifts", shifts, Values::Real),
+                          weights = arrays.read("priors", priors, Values::Real);
+             use_plan(self, arrays,
+                      [&](ExpectationStep& step) { step.set_shifts(arrays.queue(stream), in, weights); });
+           })
+      .def("run",
+           [](Self& self, const Handle<ReferencePlan>& reference, const Object& matrices,
+              const std::vector<std::int64_t>& first, const Object& priors, const Object& class_priors,
+              const std::vector<Object>& outputs, std::int64_t width, double share, std::uintptr_t stream) {
+             Arrays arrays("Expectation.run", self);
+             arrays.expect_same("reference", self, reference);
+             const Tensor at = arrays.read("matrices", matrices, Values::Real),
+                          of_poses = arrays.read("priors", priors, Values::Real),
+                          of_classes = arrays.read("class_priors", class_priors, Values::Real);
+             const ExpectationTensors out{arrays.write("log_evidence", outputs.at(0), Values::Double),
+                                          arrays.write("class_shares", outputs.at(1), Values::Real),
+                                          arrays.write("posteriors", outputs.at(2), Values::Real),
+                                          arrays.write("classes", outputs.at(3), Values::Integer),
+                                          arrays.write("poses", outputs.at(4), Values::Integer),
+                                          arrays.write("shifts", outputs.at(5), Values::Integer),
+                                          arrays.write("data", outputs.at(6), Values::Complex, width),
+                                          arrays.write("weight", outputs.at(7), Values::Real, width),
+                                          arrays.write("shares", outputs.at(8), Values::Real),
+                                          arrays.write("candidates", outputs.at(9), Values::Integer),
+                                          arrays.write("shift_sums", outputs.at(10), Values::Double),
+                                          arrays.write("shell_sums", outputs.at(11), Values::Double)};
+             const ReferencePlan& source = reference.get();
+             use_plan(self, arrays, [&](ExpectationStep& step) {
+               source.expect(arrays.queue(stream), step, at, first, of_poses, of_classes, out, share);
+             });
+           });
+}
+
 } // namespace Bracewell::Python

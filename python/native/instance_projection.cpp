@@ -4,6 +4,7 @@
 #include <bracewell/interpolation/cubic_bspline.hpp>
 #include <bracewell/interpolation/linear.hpp>
 #include <bracewell/project/backproject.hpp>
+#include <bracewell/project/expectation.hpp>
 #include <bracewell/project/project.hpp>
 #include <bracewell/project/score_poses.hpp>
 
@@ -109,6 +110,35 @@ struct Scoring : ScoringPlan {
   }
 };
 
+struct Expecting : ExpectationStep {
+  Expectation<Space, Real> step;
+
+  Expecting(Queue queue, const ExpectationSettings& settings, const ProjectionOptions& options)
+      : step(space_of<backend>(queue),
+             {.images = settings.images,
+              .shifts = settings.shifts,
+              .height = settings.height,
+              .width = settings.width,
+              .best = settings.best,
+              .bytes = settings.bytes},
+             options) {}
+
+  std::size_t memory_bytes() const override { return step.memory_bytes(); }
+  std::vector<std::int64_t> shell_sizes() const override { return step.shell_sizes(); }
+
+  void set_images(Queue queue, const Tensor& images, const Tensor& noise, const Tensor& filters,
+                  const Tensor& origins) override {
+    step.set_images(space_of<backend>(queue), {.spectra = array_of<const Complex, Space>(images),
+                                               .noise = array_of<const Real, Space>(noise),
+                                               .filters = array_of<const Real, Space>(filters),
+                                               .origins = array_of<const Real, Space>(origins)});
+  }
+  void set_shifts(Queue queue, const Tensor& shifts, const Tensor& priors) override {
+    step.set_shifts(space_of<backend>(queue), array_of<const Real, Space>(shifts),
+                    array_of<const Real, Space>(priors));
+  }
+};
+
 template <class Kernel, int D, class Stored>
 struct Reference : ReferencePlan {
   PreparedReference<Kernel, Space, D, Stored> prepared;
@@ -126,6 +156,30 @@ struct Reference : ReferencePlan {
                                                      .best = array_of<Real, Space>(scores.best),
                                                      .poses = array_of<int, Space>(scores.poses),
                                                      .shifts = array_of<int, Space>(scores.shifts)});
+  }
+
+  void expect(Queue queue, ExpectationStep& step, const Tensor& matrices,
+              const std::vector<std::int64_t>& first, const Tensor& priors, const Tensor& class_priors,
+              const ExpectationTensors& out, double share) const override {
+    ExpectationResults<Real, Space::memory_space, D> results;
+    results.log_evidence = array_of<double, Space>(out.log_evidence);
+    results.class_shares = array_of<Real, Space>(out.class_shares);
+    results.posteriors = array_of<Real, Space>(out.posteriors);
+    results.classes = array_of<int, Space>(out.classes);
+    results.poses = array_of<int, Space>(out.poses);
+    results.shifts = array_of<int, Space>(out.shifts);
+    static_cast<Array<Complex, Space::memory_space>&>(results.data) = array_of<Complex, Space>(out.data);
+    results.weight = array_of<Real, Space>(out.weight);
+    results.shares = array_of<Real, Space>(out.shares);
+    results.candidates = array_of<int, Space>(out.candidates);
+    results.shift_sums = array_of<double, Space>(out.shift_sums);
+    results.shell_sums = array_of<double, Space>(out.shell_sums);
+    static_cast<Expecting&>(step).step.run(space_of<backend>(queue), prepared,
+                                           {.matrices = array_of<const Real, Space>(matrices),
+                                            .first = first,
+                                            .priors = array_of<const Real, Space>(priors),
+                                            .class_priors = array_of<const Real, Space>(class_priors)},
+                                           results, share);
   }
 
   void project(Queue queue, const PoseTensors& poses, const Tensor& projections,
@@ -193,6 +247,16 @@ std::unique_ptr<ScoringPlan> Projection<backend, Real>::scoring(Queue queue, con
   return std::make_unique<Scoring>(queue, settings, options_of(options),
                                    settings.score == "correlation" ? PoseScore::Correlation
                                                                    : PoseScore::SquaredDifference);
+}
+
+template <>
+std::unique_ptr<ExpectationStep> Projection<backend, Real>::expectation(Queue queue,
+                                                                        const ExpectationSettings& settings,
+                                                                        const ProjectionSettings& options) {
+  ProjectionOptions all = options_of(options);
+  if (settings.reproducible)
+    all.strategy = Strategy::Owned;
+  return std::make_unique<Expecting>(queue, settings, all);
 }
 
 template <>

@@ -31,6 +31,7 @@ NB_MODULE(_core, module) {
   define_reconstruct(module);
   define_reference(module);
   define_scoring(module);
+  define_expectation(module);
   define_nonuniform(module);
   define_toeplitz(module);
   define_sums(module);

@@ -11,6 +11,7 @@ void define_contrast(nb::module_& module);
 void define_reconstruct(nb::module_& module);
 void define_reference(nb::module_& module);
 void define_scoring(nb::module_& module);
+void define_expectation(nb::module_& module);
 void define_nonuniform(nb::module_& module);
 void define_toeplitz(nb::module_& module);
 void define_sums(nb::module_& module);

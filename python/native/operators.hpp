@@ -62,10 +62,32 @@ struct ScoringPlan : Plan {
   virtual void set_shifts(Queue, const Tensor& shifts) = 0;
 };
 
+struct ExpectationSettings {
+  std::int64_t images = 0, bytes = 0;
+  int shifts = 0, height = 0, width = 0, best = 0;
+  bool reproducible = false; ///< Strategy::Owned
+};
+
+struct ExpectationTensors {
+  Tensor log_evidence, class_shares, posteriors, classes, poses, shifts, data, weight, shares, candidates,
+      shift_sums, shell_sums;
+};
+
+struct ExpectationStep : Plan {
+  virtual std::vector<std::int64_t> shell_sizes() const = 0;
+  virtual void set_images(Queue, const Tensor& images, const Tensor& noise, const Tensor& filters,
+                          const Tensor& origins) = 0;
+  virtual void set_shifts(Queue, const Tensor& shifts, const Tensor& priors) = 0;
+};
+
 /// A PreparedReference of any kernel; the settings of its calls say nothing of one.
 struct ReferencePlan : Plan {
   /// With a plan of the same backend and precision.
   virtual void score(Queue, const ScoringPlan&, const Tensor& matrices, const ScoreTensors&) const = 0;
+  /// The same of an expectation. Waits.
+  virtual void expect(Queue, ExpectationStep&, const Tensor& matrices, const std::vector<std::int64_t>& first,
+                      const Tensor& priors, const Tensor& class_priors, const ExpectationTensors&,
+                      double share) const = 0;
   virtual void project(Queue, const PoseTensors&, const Tensor& projections, const ProjectionSettings&) = 0;
   virtual void project_gradients(Queue, const PoseTensors&, const Tensor& cotangent, const Tensor& matrices,
                                  const Tensor& shifts, const ProjectionSettings&) = 0;
@@ -79,6 +101,8 @@ struct Projection {
   static std::unique_ptr<ReferencePlan> prepare(Queue, const Tensor& reconstruction,
                                                 const std::string& interpolation, bool half);
   static std::unique_ptr<ScoringPlan> scoring(Queue, const ScoringSettings&, const ProjectionSettings&);
+  static std::unique_ptr<ExpectationStep> expectation(Queue, const ExpectationSettings&,
+                                                      const ProjectionSettings&);
   static void project_gradients(Queue, const Tensor& reconstruction, const PoseTensors&,
                                 const Tensor& cotangent, const Tensor& reconstruction_gradient,
                                 const Tensor& matrices, const Tensor& shifts, const ProjectionSettings&);

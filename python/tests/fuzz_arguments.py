@@ -126,6 +126,9 @@ def likely(some):
     yield bracewell.angular_density_weights, dict(angles=angles)
     yield bracewell.rotation_grid, dict(degrees=40.0)
     yield plan(bracewell.LeastSquaresSolver, dict(pair=bracewell.Tomography(angles, n)), "solve", sinograms=rows[0], iterations=2)
+    yield plan(bracewell.Expectation, dict(images=images[0], noise=np.ones((1, n), real), width=n, best=1), "run",
+               matrices=matrices[0], reference=bracewell.PreparedReference(np.ones((1, n, *half), wave), width=n),
+               priors=np.ones(len(matrices[0]), real), share=0.9)
     yield plan(bracewell.PoseScoring, dict(images=images[0], width=n, best=1), "score", matrices=matrices[0],
                reference=bracewell.PreparedReference(np.ones((1, n, *half), wave), width=n))
 

@@ -146,6 +146,68 @@ def test_scoring_takes_other_images_and_shifts(rng):
     assert ranked.all is None and (ranked.poses[:, 2:] == -1).all() and np.isnan(ranked.best[:, 2:]).all()
 
 
+@pytest.mark.parametrize("real, tolerance", [(np.float64, 1e-11), (np.float32, 1e-5)])
+def test_an_expectation_is_what_sums_over_candidates_give(rng, real, tolerance):
+    reconstruction, matrices, images, filters, _, shifts = scoring_problem(rng, 3, real)
+    references = np.concatenate((reconstruction, reconstruction[:, ::-1].copy()))
+    noise, priors = (200 + 100 * rng.random((1, 5))).astype(real), rng.random((2, 6)).astype(real)
+    options = dict(oversampling=10 / 8, radius=3.2)
+    step = bracewell.Expectation(images, noise, shifts, filters=filters, width=9, best=2, reproducible=True, **options)
+    reference = bracewell.PreparedReference(references, interpolation="linear")
+    found = step.run(reference, matrices, priors=priors, share=1,
+                     wanted=("log_evidence", "class_shares", "best", "volumes", "candidates", "shares", "shift_sums", "shell_sums"))
+
+    y, x = np.meshgrid(np.fft.fftfreq(7) * 7, np.arange(5), indexing="ij")
+    inside = x**2 + y**2 <= 3.2**2
+    multiplicity = np.where((x == 0), 1, 2) * inside
+    shells = np.floor(np.hypot(x, y * 9 / 7) + 0.5).astype(int)
+    variance = np.where(inside, noise[0].astype(np.float64)[np.minimum(shells, 4)], 1)
+    poses = [np.ascontiguousarray(a.astype(np.float64)) for a in (np.repeat(matrices, 4, axis=0), np.tile(shifts, (6, 1)))]
+    projections = np.stack([bracewell.project(one[None].astype(np.complex128), poses[0][None], poses[1][None], shape=(7, 9),
+                                              interpolation="linear", **options)[0] for one in references])
+    difference = images[:, None, None] - filters[:, None, None] * projections  # [N, K, P S, h, w/2+1]
+    logs = -(multiplicity * (abs(difference)**2 / (2 * variance) + np.log(2 * np.pi * variance))).sum((-1, -2)) / 2
+    logs += np.log(np.repeat(priors, 4, axis=1))
+    largest = logs.max((1, 2), keepdims=True)
+    evidence = (largest + np.log(np.exp(logs - largest).sum((1, 2), keepdims=True)))[:, 0, 0]
+    posteriors = np.exp(logs - evidence[:, None, None])
+    np.testing.assert_allclose(found.log_evidence, evidence, rtol=0, atol=tolerance * 100)
+    np.testing.assert_allclose(found.class_shares, posteriors.sum(2), rtol=0, atol=10 * tolerance)
+    order = np.argsort(-posteriors.reshape(3, -1), axis=1, kind="stable")[:, :2]
+    np.testing.assert_array_equal(found.classes, order // 24)
+    np.testing.assert_array_equal(found.poses, order // 4 % 6)
+    np.testing.assert_array_equal(found.shifts, order % 4)
+    np.testing.assert_allclose(found.shares, 1, rtol=0, atol=10 * tolerance)
+    by_shift = posteriors.reshape(3, 2, 6, 4).sum((1, 2))
+    moments = np.stack((by_shift @ shifts[:, 0], by_shift @ shifts[:, 1], by_shift @ (shifts**2).sum(1)), 1)
+    assert relative_error(found.shift_sums, moments) < 10 * tolerance
+    assert step.shell_sizes.sum() == multiplicity.sum()
+    residual = found.shell_sums @ np.array([1, -2, 1])
+    expected = np.einsum("nkp,nkpyx->nyx", posteriors, abs(difference)**2) * multiplicity
+    expected = np.stack([expected[:, shells == s].sum(1) for s in range(len(step.shell_sizes))], 1)
+    assert relative_error(residual, expected) < 10 * tolerance
+
+    # The volumes: of all images and candidates one by one.
+    for k in range(2):
+        factor = posteriors[:, k, :, None, None] * (filters / variance)[:, None]
+        images_of = np.ascontiguousarray((factor * images[:, None]).reshape(1, 72, 7, 5).astype(np.complex128))
+        weights_of = np.ascontiguousarray((factor * filters[:, None]).reshape(1, 72, 7, 5).astype(np.float64))
+        data, weight = bracewell.backproject(images_of, np.tile(poses[0], (3, 1, 1))[None], np.tile(poses[1], (3, 1))[None],
+                                             weights=weights_of, shape=(10, 10, 10), width=9, interpolation="linear", **options)
+        assert relative_error(found.data[k], data[0]) < 10 * tolerance
+        assert relative_error(found.weight[k], weight[0]) < 10 * tolerance
+
+    # Lists: each image has two of the poses.
+    some = step.run(reference, matrices, first=[0, 2, 4, 6], share=1)
+    assert (some.poses // 2 == np.arange(3)[:, None]).all() and some.data is None
+    with pytest.raises(ValueError, match="poses.first: expected 4 numbers of 3 images, found 2"):
+        step.run(reference, matrices, first=[0, 6])
+    with pytest.raises(ValueError, match="wanted: expected log_evidence"):
+        step.run(reference, matrices, wanted=["worst"])
+    with pytest.raises(ValueError, match="images.noise: expected finite values above zero, found 0 at element 0"):
+        step.set_images(images, np.zeros((1, 5), real))
+
+
 def test_wrong_arguments_of_scoring_are_told_in_one_sentence(rng):
     reconstruction, matrices, images, _, weights, shifts = scoring_problem(rng, 3)
     options = dict(width=9, oversampling=10 / 8)

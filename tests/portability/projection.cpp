@@ -6,6 +6,7 @@
 #include <bracewell/interpolation/cubic_bspline.hpp>
 #include <bracewell/interpolation/linear.hpp>
 #include <bracewell/project/backproject.hpp>
+#include <bracewell/project/expectation.hpp>
 #include <bracewell/project/points.hpp>
 #include <bracewell/project/project.hpp>
 #include <bracewell/project/score_poses.hpp>
@@ -83,6 +84,29 @@ template void score<Bracewell::Linear, Bracewell::HalfComplex>(const Arguments<f
 template void score<Bracewell::CatmullRom, Kokkos::complex<double>>(const Arguments<double>&,
                                                                     const Arguments<double>::View<double***>&,
                                                                     const Arguments<double>::View<int**>&);
+
+template <class Kernel, class Stored, class T>
+void expect(const Arguments<T>& a, const typename Arguments<T>::template View<T***>& values,
+            const typename Arguments<T>::template View<double*>& numbers) {
+  using Space = typename Arguments<T>::Space;
+  using Memory = typename Space::memory_space;
+  Bracewell::Expectation<Space, T> step(a.space, {.images = 1, .shifts = 1, .height = 8, .width = 8});
+  const auto plane = Kokkos::subview(values, 0, Kokkos::ALL, Kokkos::ALL);
+  step.set_images(a.space, Bracewell::ExpectationImages<T, Memory>{
+                               .spectra = a.image, .noise = plane, .filters = values});
+  step.set_shifts(a.space, plane);
+  step.run(a.space, Bracewell::prepare<Kernel, Stored>(a.space, a.volume),
+           Bracewell::ExpectationPoses<T, Memory>{.matrices = values},
+           Bracewell::ExpectationResults<T, Memory, 3>{.log_evidence = numbers, .data = a.volume});
+}
+
+template void expect<Bracewell::Linear, Bracewell::HalfComplex>(const Arguments<float>&,
+                                                                const Arguments<float>::View<float***>&,
+                                                                const Arguments<float>::View<double*>&);
+template void
+expect<Bracewell::CatmullRom, Kokkos::complex<double>>(const Arguments<double>&,
+                                                       const Arguments<double>::View<double***>&,
+                                                       const Arguments<double>::View<double*>&);
 
 // Building blocks in kernels of one's own.
 

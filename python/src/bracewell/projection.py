@@ -360,6 +360,141 @@ class PoseScoring(Held):
         return (shape[0], *_sizes("PoseScoring", "images", images, 1, width))
 
 
+class Expected(NamedTuple):
+    """What `Expectation.run` gives: N images, K classes; None where it was not wanted."""
+
+    log_evidence: Optional[Array]  #: float64 ``[N]``, log p(X); -inf: all priors are zero; nan: a projection is not finite
+    class_shares: Optional[Array]  #: real ``[N, K]``, posteriors of classes
+    posteriors: Optional[Array]  #: real ``[N, best]``, the largest, from the largest on; wanted as "best", with the next three
+    classes: Optional[Array]  #: int32 ``[N, best]`` of these candidates; -1: none
+    poses: Optional[Array]  #: int32 ``[N, best]``, indices into the matrices; -1: none
+    shifts: Optional[Array]  #: int32 ``[N, best]``; -1: none
+    data: Optional[Array]  #: complex ``[K, (D,) H, W/2+1]``, sums of images; wanted as "volumes", with weight
+    weight: Optional[Array]  #: real, like data
+    shares: Optional[Array]  #: real ``[N]``, of the posterior that sums are of
+    candidates: Optional[Array]  #: int32 ``[N]``, that sums are of
+    shift_sums: Optional[Array]  #: float64 ``[N, 3]``, posterior times row, column and squared length of the shift
+    shell_sums: Optional[Array]  #: float64 ``[N, shells, 3]``, sums of \|X\|^2, Re(conj(X) C P) and \|C P\|^2
+
+
+class Expectation(Held):
+    """The expectation step of classification and refinement: images against projections of K references at many poses and
+    shifts, posteriors, and sums with them. With image X, candidate z (class, pose and shift), projection P, filter C, noise of
+    variance v and the multiplicity m of stored frequencies within the radius (Scheres 2012, J Mol Biol 415, 406)::
+
+        log p(X | z) = - sum m (|X - C P|^2 / (2 v) + log(2 pi v)) / 2
+        p(z | X)     = prior(z) p(X | z) / p(X)
+
+    Args:
+        images: complex ``[N, h, w/2+1]``, zero frequency and origin at index 0; copied.
+        noise: real ``[N|1, shells or more]``, variance of the real part, and of the imaginary part, in every shell.
+        shifts: real ``[S, 2]`` (row, column) in pixels, of every image and pose; by default none but (0, 0).
+        filters: real ``[N|1, h, w/2+1]``, multiply projections: CTFs, for instance.
+        origins: real ``[N, 2]``, what the shifts of each image are added to.
+        shift_priors: real ``[S]``, probabilities or numbers in proportion to them.
+        width: w, where it is odd.
+        best: how many candidates are ranked for every image; 0: none.
+        memory: bytes for scores; where they do not fit, they are computed again for the sums.
+        reproducible: volumes have the same bits in every run, on GPUs more slowly.
+        radius: largest frequency, in periods per box of the image; by default up to its Nyquist limit.
+        oversampling: padded over unpadded box; has to be given where boxes differ.
+        ewald_radius: radius of the Ewald sphere, in the unit of radius; a flat slice by default.
+        kernel_weights: signed or absolute, what carries weights into the weight volume.
+        stream: of the GPU, as a number; the current one of the array's library.
+    """
+
+    def __init__(self, images: Array, noise: Array, shifts: Optional[Array] = None, *, filters: Optional[Array] = None,
+                 origins: Optional[Array] = None, shift_priors: Optional[Array] = None, width: Optional[int] = None,
+                 best: int = 1, memory: int = 2**28, reproducible: bool = False, radius: Optional[float] = None,
+                 oversampling: Optional[float] = None, ewald_radius: Optional[float] = None,
+                 kernel_weights: str = "signed", stream: Optional[int] = None):
+        count, height, full_width = self._shape(images, width)
+        if shifts is None:
+            shifts = zeros(images, (1, 2), "real")
+        self._width, self._best = full_width, whole("best", best)
+        stream = current_stream(images, stream)
+        self._plan = _core.ExpectationStep.make(empty(images, (1,), "real"), count,
+                                                shape_of("Expectation", "shifts", shifts)[0], height, full_width, self._best,
+                                                whole("memory", memory), bool(reproducible),
+                                                _settings("linear", oversampling, radius, ewald_radius, kernel_weights),
+                                                stream)
+        self.set_images(images, noise, filters, origins, stream=stream)
+        self.set_shifts(shifts, shift_priors, stream=stream)
+
+    @property
+    def memory_bytes(self) -> int:
+        """Bytes that the plan holds."""
+        return self._plan.memory_bytes
+
+    @property
+    def shell_sizes(self) -> numpy.ndarray:
+        """How many frequencies of the full spectrum are compared in each shell. The mean of a residual over images (of the
+        three shell sums, the first less twice the second plus the third), over twice this number, is the variance of noise."""
+        return numpy.array(self._plan.shell_sizes)
+
+    def set_images(self, images: Array, noise: Array, filters: Optional[Array] = None, origins: Optional[Array] = None, *,
+                   stream: Optional[int] = None) -> None:
+        """Takes other images of the same size, at most as many."""
+        count = self._shape(images, self._width)[0]
+        self._plan.set_images(images, noise, filters, origins, self._width, current_stream(images, stream))
+        self._count = count
+
+    def set_shifts(self, shifts: Array, priors: Optional[Array] = None, *, stream: Optional[int] = None) -> None:
+        """Takes other shifts, at most as many."""
+        self._plan.set_shifts(shifts, priors, current_stream(shifts, stream))
+
+    def run(self, reference: PreparedReference, matrices: Array, *, first: Sequence[int] = (), priors: Optional[Array] = None,
+            class_priors: Optional[Array] = None, wanted: Optional[Sequence[str]] = None, data: Optional[Array] = None,
+            weight: Optional[Array] = None, share: float = 0.999, stream: Optional[int] = None) -> Expected:
+        """Takes the expectation of all images.
+
+        Args:
+            reference: of K volumes, or of K images for poses in the plane.
+            matrices: real ``[P, 3, 3]``, or ``[P, 2, 2]`` of images; as those of `project`.
+            first: N + 1 numbers: image i has poses first[i] to first[i+1] - 1. By default all images have all poses.
+            priors: real ``[P]`` or ``[K, P]``, of poses.
+            class_priors: real ``[K]``.
+            wanted: of log_evidence, class_shares, best, volumes, shares, candidates, shift_sums and shell_sums; by default
+                the first three, as far as there are any, and the volumes where data is given.
+            data, weight: what volumes are added to; by default zeros.
+            share: of the posterior that sums have at least; all with 1.
+        """
+        if not isinstance(reference, PreparedReference):
+            raise TypeError("bracewell.Expectation.run: reference: expected a PreparedReference, found "
+                            f"{type(reference).__name__}")
+        if wanted is None:
+            wanted = ("log_evidence", "class_shares") + ("best",) * (self._best > 0) + ("volumes",) * (data is not None)
+        n, k = self._count, reference._batches
+        shells = len(self._plan.shell_sizes)
+        kinds = {"log_evidence": ((n,), "float64"), "class_shares": ((n, k), "real"), "shares": ((n,), "real"),
+                 "candidates": ((n,), "int32"), "shift_sums": ((n, 3), "float64"), "shell_sums": ((n, shells, 3), "float64")}
+        out = dict.fromkeys(Expected._fields)
+        for name in wanted:
+            if name == "best":
+                for field, kind in (("posteriors", "real"), ("classes", "int32"), ("poses", "int32"), ("shifts", "int32")):
+                    out[field] = empty(matrices, (n, self._best), kind)
+            elif name == "volumes":
+                expect_writable("Expectation.run", data)
+                expect_writable("Expectation.run", weight)
+                half = (k, *_half(reference._sizes))
+                out["data"] = zeros(matrices, half, "complex") if data is None else data
+                out["weight"] = zeros(matrices, half, "real") if weight is None else weight
+            elif name in kinds:
+                out[name] = empty(matrices, *kinds[name])
+            else:
+                raise ValueError(f"bracewell.Expectation.run: wanted: expected {', '.join(kinds)}, best and volumes, found {name}")
+        self._plan.run(reference._plan, matrices, [int(i) for i in first], priors, class_priors, list(out.values()),
+                       reference._sizes[-1], float(share), current_stream(matrices, stream))
+        return Expected(**{name: result(value, matrices) for name, value in out.items()})
+
+    @staticmethod
+    def _shape(images, width):
+        shape = shape_of("Expectation", "images", images)
+        if len(shape) != 3:
+            raise ValueError(f"bracewell.Expectation: images: expected [N, h, w/2+1], found {len(shape)} axes")
+        return (shape[0], *_sizes("Expectation", "images", images, 1, width))
+
+
 def backproject(projections: Array, matrices: Array, shifts: Optional[Array] = None, filters: Optional[Array] = None, *,
                 weights: Optional[Array] = None, shape: Optional[Sequence[int]] = None, width: Optional[int] = None,
                 data: Optional[Array] = None, weight: Optional[Array] = None, interpolation: str = "catmull_rom",

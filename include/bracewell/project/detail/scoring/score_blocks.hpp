@@ -138,7 +138,9 @@ struct ScoreBlocks {
     const auto ratio = [](std::int64_t a, std::int64_t b) { return (a + b - 1) / b; };
     tasks = space.concurrency();
     const std::int64_t wanted = ratio(2 * tasks, ratio(count, Sizes::poses)),
-                       most = std::min<std::int64_t>({sizes.rows / shifts, sizes.images, images});
+                       most = outputs.apart
+                                  ? 1
+                                  : std::min<std::int64_t>({sizes.rows / shifts, sizes.images, images});
     tile_images = static_cast<int>(std::max<std::int64_t>(1, std::min(most, ratio(images, wanted))));
     tile_poses = static_cast<int>(std::min<std::int64_t>(
         Sizes::poses,
@@ -158,6 +160,8 @@ private:
     const int own_images = static_cast<int>(std::min<std::int64_t>(tile_images, images - first_image)),
               own_poses = static_cast<int>(std::min<std::int64_t>(tile_poses, count - first_pose)),
               rows = own_images * shifts, power_rows = one_filter ? 1 : own_images;
+    if (outputs.skips(first_image, own_images, first_pose, own_poses))
+      return;
     T *const overlaps = memory + sizes.overlaps(), *const powers = memory + sizes.powers(),
              *const formed = memory + sizes.formed(), *const squares = memory + sizes.squares();
     std::fill(overlaps, memory + sizes.numbers(), T(0));

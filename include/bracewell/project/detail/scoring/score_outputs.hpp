@@ -159,6 +159,9 @@ struct ScoringRows {
   }
 };
 
+/// Poses that an Expectation wants, or does not, together.
+inline constexpr int part_poses = 64;
+
 /// Where scores of a pass of poses go.
 template <class T>
 struct ScoreOutputs {
@@ -168,6 +171,22 @@ struct ScoreOutputs {
   std::int64_t first_pose = 0;  ///< of the pass
   BestShift<T>* best = nullptr; ///< [images, parts, best_stride]; null: not wanted
   std::int64_t best_stride = 0;
+  const std::uint8_t* wanted = nullptr; ///< [images, wanted_stride] of parts of the poses; null: all are
+  std::int64_t wanted_stride = 0;
+  bool apart = false; ///< hardly two images want the same poses
+
+  /// Whether no image wants any of these poses: they are not scored, and nothing is stored for them.
+  KOKKOS_INLINE_FUNCTION bool skips(std::int64_t image, int images, std::int64_t pose,
+                                    std::int64_t poses) const {
+    if (!wanted)
+      return false;
+    for (int i = 0; i < images; ++i)
+      for (std::int64_t part = (first_pose + pose) / part_poses;
+           part <= (first_pose + pose + poses - 1) / part_poses; ++part)
+        if (wanted[(image + i) * wanted_stride + part])
+          return false;
+    return true;
+  }
 
   KOKKOS_INLINE_FUNCTION void store(const ScoringRows& rows, std::int64_t image, std::int64_t pose, int shift,
                                     T key) const {

@@ -19,6 +19,9 @@ template <class T>
 struct ScoreTargets {
   T *all, *best;
   std::int32_t *poses, *shifts;
+  const std::uint8_t* wanted = nullptr; ///< as in ScoreOutputs
+  std::int64_t wanted_stride = 0;
+  bool apart = false;
 };
 
 /// Memory of PoseScoring, and what it launches: ScoreTiles, or ScoreBlocks on hosts.
@@ -121,8 +124,15 @@ struct ScoringPlan {
     const ScoringRows rows(images, std::max(shifts, 1), tiles ? tile_rows : std::max(shifts, 1));
     for (std::int64_t pass = 0; pass < passes; ++pass) {
       const std::int64_t first = poses * pass / passes, count = poses * (pass + 1) / passes - first;
-      const ScoreOutputs<T> outputs{
-          rule, targets.all, samples.poses, first, targets.best ? found.data() : nullptr, most_poses};
+      const ScoreOutputs<T> outputs{rule,
+                                    targets.all,
+                                    samples.poses,
+                                    first,
+                                    targets.best ? found.data() : nullptr,
+                                    most_poses,
+                                    targets.wanted,
+                                    targets.wanted_stride,
+                                    targets.apart};
       if (count > 0)
         score_pass<Kernel, D, Stored>(space, samples, spectra, rows, outputs, count);
       if (!targets.best)

@@ -1,0 +1,399 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <bracewell/impl/compiled.hpp>
+#include <bracewell/interpolation/catmull_rom.hpp>
+#include <bracewell/interpolation/cubic_bspline.hpp>
+#include <bracewell/interpolation/linear.hpp>
+#include <bracewell/project/detail/expectation/expectation_plan.hpp>
+#include <bracewell/project/prepared_reference.hpp>
+
+#include <Kokkos_Profiling_ScopedRegion.hpp>
+
+#include <span>
+#include <type_traits>
+
+namespace Bracewell {
+
+/// What an Expectation has room for.
+struct ExpectationSizes {
+  std::int64_t images; ///< at most
+  int shifts;          ///< of every image and pose, at most
+  int height;          ///< of images
+  int width;           ///< of images, the full one
+  int best = 1;        ///< candidates that are ranked for every image; 0: none
+  /// Of memory for scores. Images whose scores fit, 32 or more of them, are scored once; the scores of others are computed
+  /// again for the sums.
+  std::int64_t bytes = std::int64_t(256) << 20;
+};
+
+/// Images of an Expectation. Filters and noise whose first axis has extent 1 are shared.
+template <class T, class MemorySpace>
+struct ExpectationImages {
+  /// [N, h, w/2+1], zero frequency and real-space origin at index 0.
+  Array<const Kokkos::complex<T>, MemorySpace> spectra;
+  /// [N|1, shells or more] variance of the real part of the noise, and of the imaginary part, in every shell of
+  /// shell_averages; above zero.
+  Array<const T, MemorySpace> noise;
+  Array<const T, MemorySpace> filters =
+      {}; ///< [N|1, h, w/2+1] multiply projections, for instance CTFs; optional
+  Array<const T, MemorySpace> origins =
+      {}; ///< [N, 2] shifts that the shifts of the plan are added to; optional
+};
+
+/// Poses of an Expectation, and priors: probabilities, or numbers in proportion to them. A candidate whose prior is zero is
+/// left out.
+template <class T, class MemorySpace>
+struct ExpectationPoses {
+  Array<const T, MemorySpace> matrices; ///< [P, d, d], each as those of Poses
+  /// N + 1 numbers on the host: image i has poses first[i] to first[i + 1] - 1. Empty: all images have all poses.
+  std::span<const std::int64_t> first = {};
+  Array<const T, MemorySpace> priors = {};       ///< [P], or [K, P] of every class; optional: 1
+  Array<const T, MemorySpace> class_priors = {}; ///< [K]; optional: 1
+};
+
+/// What Expectation::run yields; what is left out is not computed. Volumes are added to, the rest is overwritten.
+template <class T, class MemorySpace, int D>
+struct ExpectationResults {
+  /// [N] log p(X): of the sum over all candidates of prior and likelihood. Minus infinity: all priors are zero. NaN: a
+  /// projection is not finite; the image adds to nothing then.
+  Array<double, MemorySpace> log_evidence = {};
+  Array<T, MemorySpace> class_shares = {}; ///< [N, K] posteriors of classes
+  Array<T, MemorySpace> posteriors = {}; ///< [N, best] the largest, from the largest on; with the next three
+  Array<int, MemorySpace> classes = {};  ///< [N, best] of these candidates; -1: there is none
+  Array<int, MemorySpace> poses =
+      {}; ///< [N, best] indices into the matrices; of equal ones the first comes first
+  Array<int, MemorySpace> shifts = {}; ///< [N, best]
+
+  /// [K, (D,) H, W/2+1] of the shape of the reference: backproject's data of posterior C X / variance, moved back.
+  SpectraArray<Kokkos::complex<T>, MemorySpace, D> data = {};
+  Array<T, MemorySpace> weight = {}; ///< like data: of posterior C^2 / variance; given together with data
+
+  Array<T, MemorySpace> shares = {};       ///< [N] of the posterior that the sums are of
+  Array<int, MemorySpace> candidates = {}; ///< [N] that the sums are of
+  Array<double, MemorySpace> shift_sums =
+      {}; ///< [N, 3] posterior times row, column and squared length of the shift
+  /// [N, shells, 3] posterior sums over a shell of the full spectrum of |X|^2, Re(conj(X) C P) and |C P|^2. The residual
+  /// |X - C P|^2 is the first - 2 the second + the third. The scale of images is the second over the third.
+  Array<double, MemorySpace> shell_sums = {};
+};
+
+/// The expectation step of classification and refinement: images against projections of K references at many poses and
+/// shifts, their posteriors, and sums with them. Image X, candidate z (class, pose and shift), projection P_z as `project`
+/// yields it, filter C, noise of variance v (Scheres 2012, J Mol Biol 415, 406):
+///   log p(X | z) = - sum over stored k of m (|X - C P_z|^2 / (2 v) + log(2 pi v)) / 2,   m: multiplicity
+///   p(z | X) = prior(z) p(X | z) / p(X)
+/// \code
+/// Expectation<Space> step(space, {.images = N, .shifts = 29, .height = n, .width = n}, {.radius = 30});
+/// step.set_images(space, {.spectra = images, .noise = variances, .filters = ctf});
+/// step.set_shifts(space, shifts);
+/// step.run(space, prepare<Linear>(space, references), {.matrices = matrices},
+///          {.log_evidence = evidence, .data = data, .weight = weight});
+/// \endcode
+/// Memory grows neither with images times poses nor with candidates: ExpectationSizes::bytes, and a few megabytes a sum. The
+/// sums leave out candidates that together have at most 1 - share of the posterior. They have the same bits in every run
+/// with Strategy::Owned, the rest always. In float a log-likelihood has an error of some 1e-7 of sum m |C P|^2 / v and
+/// sum m |C P| |X| / v, and so has the logarithm of a posterior. Movable; for one instance at a time.
+///
+/// @tparam T  float or double, of images, references and sums
+template <class ExecutionSpace, class T = float>
+class Expectation {
+  using Memory = typename ExecutionSpace::memory_space;
+
+public:
+  /// @param options  radius: frequencies that are compared, by default up to the images' Nyquist limit, min(h, w) / 2.
+  /// oversampling and ewald_radius: as `project` takes them. strategy and kernel_weights: as `backproject` takes them.
+  /// @throws Error on sizes or options out of range, and on Strategy::Duplicated
+  Expectation(const ExecutionSpace& space, const ExpectationSizes& sizes,
+              const ProjectionOptions& options = {});
+
+  /// Takes images, which are not needed any more when the kernels have ended. Waits.
+  /// @throws Error on shapes that do not fit, values that are not finite, and variances that are not above zero
+  void set_images(const ExecutionSpace& space, const ExpectationImages<T, Memory>& images);
+
+  /// @param shifts  [S, 2] in pixels (row, column), as those of Poses
+  /// @param priors  [S]; optional: 1
+  /// @throws Error on shapes that do not fit, and values that are not finite. Waits.
+  void set_shifts(const ExecutionSpace& space, const Array<const T, Memory>& shifts,
+                  const Array<const T, Memory>& priors = {});
+
+  /// Takes the expectation of all images; waits for it in between.
+  /// @param reference  of K volumes, or of K images for poses in the plane
+  /// @param share      of the posterior that sums have at least, from 0 to 1; all candidates with 1
+  /// @throws Error on shapes that do not fit, values that are not finite, negative priors, shared memory, and before images
+  /// and shifts are set; nothing is written then
+  template <class Kernel, int D, class Stored>
+  void run(const ExecutionSpace& space, const PreparedReference<Kernel, ExecutionSpace, D, Stored>& reference,
+           const ExpectationPoses<T, Memory>& poses, const ExpectationResults<T, Memory, D>& results,
+           double share = 0.999) {
+    constexpr bool one_precision = std::is_same_v<Impl::real_of_stored<Stored>, T>;
+    static_assert(one_precision,
+                  "Bracewell::Expectation::run: reference: expected the precision of the plan, "
+                  "found float beside double.");
+    if constexpr (one_precision)
+      take(space, reference, poses, results, share);
+  }
+
+  /// How many frequencies of the full spectrum are compared in each shell, from shell 0 on. The mean of a residual over
+  /// images, divided by twice this number, is the variance of the noise.
+  const std::vector<std::int64_t>& shell_sizes() const { return plan_.shell_sizes; }
+
+  /// Bytes of memory that it holds.
+  std::size_t memory_bytes() const { return plan_.memory_bytes(); }
+
+private:
+  static ProjectionOptions check(const ExpectationSizes& sizes, ProjectionOptions options);
+
+  template <class Kernel, int D, class Stored>
+  void take(const ExecutionSpace& space,
+            const PreparedReference<Kernel, ExecutionSpace, D, Stored>& reference,
+            const ExpectationPoses<T, Memory>& poses, const ExpectationResults<T, Memory, D>& results,
+            double share);
+
+  template <int D>
+  void check(const Impl::ProjectionArguments& arguments, std::int64_t classes,
+             const Impl::ArrayShape& reference, const ExpectationResults<T, Memory, D>& results) const;
+
+  void check_lists(const Impl::Arguments& arguments, std::span<const std::int64_t> first,
+                   std::int64_t poses) const;
+
+  std::int64_t most_images_;
+  Impl::ExpectationPlan<ExecutionSpace, T> plan_;
+};
+
+template <class ExecutionSpace, class T>
+Expectation<ExecutionSpace, T>::Expectation(const ExecutionSpace& space, const ExpectationSizes& sizes,
+                                            const ProjectionOptions& options)
+    : most_images_(sizes.images), plan_(space, {{sizes.width, sizes.height}}, sizes.images, sizes.shifts,
+                                        sizes.best, sizes.bytes, check(sizes, options)) {}
+
+template <class ExecutionSpace, class T>
+ProjectionOptions Expectation<ExecutionSpace, T>::check(const ExpectationSizes& sizes,
+                                                        ProjectionOptions options) {
+  constexpr Impl::Arguments arguments{"Expectation"};
+  arguments.within<std::int64_t>("sizes.images", sizes.images, 0, std::int64_t(1) << 30);
+  arguments.within("sizes.shifts", sizes.shifts, 0, 1 << 20);
+  arguments.within("sizes.height", sizes.height, 1, 32768);
+  arguments.within("sizes.width", sizes.width, 1, 32768);
+  arguments.within("sizes.best", sizes.best, 0, 1 << 16);
+  arguments.within<std::int64_t>("sizes.bytes", sizes.bytes, 0, std::int64_t(1) << 32);
+  options.radius = options.radius.value_or(std::min(sizes.height, sizes.width) / 2.);
+  arguments.within("options.radius", *options.radius, 0., 1e9);
+  arguments.require(options.strategy != Strategy::Duplicated, "options.strategy",
+                    "Automatic, Atomic or Owned", "Duplicated");
+  return options;
+}
+
+template <class ExecutionSpace, class T>
+void Expectation<ExecutionSpace, T>::set_images(const ExecutionSpace& space,
+                                                const ExpectationImages<T, Memory>& images) {
+  const Impl::Arguments arguments{"Expectation::set_images"};
+  const auto& layout = plan_.scoring.layout;
+  arguments.given("images.spectra", images.spectra);
+  arguments.given("images.noise", images.noise);
+  const std::int64_t count = images.spectra.extents[0], shells = plan_.shells.count;
+  const auto spectrum = [&](const char* name, const auto& array, std::int64_t leading) {
+    Impl::ArrayShape shape;
+    shape.rank = 3;
+    const std::int64_t extents[] = {leading, layout.size[1], layout.columns()};
+    std::copy_n(extents, 3, shape.extents);
+    shape.width = layout.size[0];
+    arguments.same_spectrum(name, array, shape);
+  };
+  spectrum("images.spectra", images.spectra, count);
+  arguments.require(
+      count <= most_images_, "images.spectra",
+      [&] { return "at most " + Impl::number(most_images_) + " images"; },
+      [&] { return images.spectra.shape(); });
+  const auto of = [&](const auto& array) { return array.extents[0] == 1 ? 1 : count; };
+  if (images.filters)
+    spectrum("images.filters", images.filters, of(images.filters));
+  const auto& noise = images.noise;
+  arguments.require(
+      noise.rank == 2 && noise.extents[0] == of(noise) && noise.extents[1] >= shells, "images.noise",
+      [&] { return "[1|" + Impl::number(count) + ", " + Impl::number(shells) + " shells or more]"; },
+      [&] { return noise.shape(); });
+  if (images.origins)
+    arguments.shape("images.origins", images.origins, {count, 2});
+  const auto* const parts = reinterpret_cast<const T*>(images.spectra.data);
+  Impl::check_values(space, arguments, "images.spectra", parts, 2 * images.spectra.size(),
+                     Impl::Allowed::Finite);
+  const auto values = [&](const char* name, const Array<const T, Memory>& array, Impl::Allowed allowed) {
+    Impl::check_values(space, arguments, name, array.data, array ? array.size() : 0, allowed);
+  };
+  values("images.noise", noise, Impl::Allowed::Positive);
+  values("images.filters", images.filters, Impl::Allowed::Finite);
+  values("images.origins", images.origins, Impl::Allowed::Finite);
+  plan_.set_images(space, count,
+                   {.layout = layout,
+                    .shells = {},
+                    .spectra = images.spectra.data,
+                    .filters = images.filters.data,
+                    .variances = nullptr,
+                    .origins = images.origins.data,
+                    .filter_stride = images.filters && images.filters.extents[0] != 1 ? layout.elements() : 0,
+                    .noise_stride = noise.extents[0] != 1 ? std::int64_t(1) : 0},
+                   noise.data, noise.extents[1]);
+}
+
+template <class ExecutionSpace, class T>
+void Expectation<ExecutionSpace, T>::set_shifts(const ExecutionSpace& space,
+                                                const Array<const T, Memory>& shifts,
+                                                const Array<const T, Memory>& priors) {
+  const Impl::Arguments arguments{"Expectation::set_shifts"};
+  arguments.given("shifts", shifts);
+  const std::int64_t count = shifts.extents[0];
+  arguments.shape("shifts", shifts, {count, 2});
+  arguments.require(
+      count <= plan_.scoring.most_shifts, "shifts",
+      [&] { return "at most " + Impl::number(plan_.scoring.most_shifts) + " shifts"; },
+      [&] { return shifts.shape(); });
+  if (priors)
+    arguments.shape("priors", priors, {count});
+  Impl::check_values(space, arguments, "shifts", shifts.data, 2 * count, Impl::Allowed::Finite);
+  Impl::check_values(space, arguments, "priors", priors.data, count, Impl::Allowed::NotNegative);
+  plan_.set_shifts(space, static_cast<int>(count), shifts.data, priors.data);
+}
+
+template <class ExecutionSpace, class T>
+template <class Kernel, int D, class Stored>
+void Expectation<ExecutionSpace, T>::take(
+    const ExecutionSpace& space, const PreparedReference<Kernel, ExecutionSpace, D, Stored>& reference,
+    const ExpectationPoses<T, Memory>& poses, const ExpectationResults<T, Memory, D>& results, double share) {
+  Kokkos::Profiling::ScopedRegion region("Bracewell::Expectation::run");
+  const Impl::ProjectionArguments arguments{{"Expectation::run"}};
+  const auto source = reference.reference(arguments.function, "reference");
+  const std::int64_t classes = source.shape.extents[0];
+  arguments.require(classes >= 1, "reference", "one class or more", "none");
+  arguments.require(plan_.scoring.images >= 0, "images", "set_images before", "none");
+  arguments.require(plan_.scoring.shifts >= 0, "shifts", "set_shifts before", "none");
+  arguments.within("share", share, 0., 1.);
+  arguments.given("poses.matrices", poses.matrices);
+  const std::int64_t count = poses.matrices.extents[0];
+  arguments.shape("poses.matrices", poses.matrices, {count, D, D});
+  arguments.require(count < std::int64_t(1) << 31, "poses.matrices", "fewer than 2^31",
+                    [&] { return Impl::number(count); });
+  const bool by_class = poses.priors.rank == 2;
+  if (poses.priors && by_class)
+    arguments.shape("poses.priors", poses.priors, {classes, count});
+  else if (poses.priors)
+    arguments.shape("poses.priors", poses.priors, {count});
+  if (poses.class_priors)
+    arguments.shape("poses.class_priors", poses.class_priors, {classes});
+  check_lists(arguments, poses.first, count);
+  check(arguments, classes, source.shape, results);
+  arguments.disjoint({{"results.log_evidence", results.log_evidence},
+                      {"results.class_shares", results.class_shares},
+                      {"results.posteriors", results.posteriors},
+                      {"results.classes", results.classes},
+                      {"results.poses", results.poses},
+                      {"results.shifts", results.shifts},
+                      {"results.data", results.data},
+                      {"results.weight", results.weight},
+                      {"results.shares", results.shares},
+                      {"results.candidates", results.candidates},
+                      {"results.shift_sums", results.shift_sums},
+                      {"results.shell_sums", results.shell_sums}},
+                     {source.memory,
+                      {"poses.matrices", poses.matrices},
+                      {"poses.priors", poses.priors},
+                      {"poses.class_priors", poses.class_priors}});
+  if (!plan_.options.oversampling)
+    plan_.options.oversampling = source.oversampling;
+  plan_.template check_boxes<Kernel, D>(arguments, source.shape);
+  const auto values = [&](const char* name, const Array<const T, Memory>& array, Impl::Allowed allowed) {
+    Impl::check_values(space, arguments, name, array.data, array ? array.size() : 0, allowed);
+  };
+  values("poses.matrices", poses.matrices, Impl::Allowed::Finite);
+  values("poses.priors", poses.priors, Impl::Allowed::NotNegative);
+  values("poses.class_priors", poses.class_priors, Impl::Allowed::NotNegative);
+
+  const T* const class_logs = plan_.logs_of(space, plan_.class_logs, poses.class_priors.data, classes);
+  const Impl::ExpectationList<T> list{.matrices = poses.matrices.data,
+                                      .first = 0,
+                                      .count = count,
+                                      .logs = plan_.logs_of(space, plan_.pose_logs, poses.priors.data,
+                                                            poses.priors ? poses.priors.size() : 0),
+                                      .log_stride = by_class ? count : 0};
+  const Impl::ExpectationTargets<T> targets{
+      results.log_evidence.data, results.class_shares.data, results.posteriors.data, results.classes.data,
+      results.poses.data,        results.shifts.data,       results.shares.data,     results.candidates.data,
+      results.shift_sums.data,   results.shell_sums.data};
+  const Impl::ExpectationVolumes<T, Memory, D> volumes{results.data, results.weight};
+  if (poses.first.empty())
+    plan_.template run<Kernel, D>(space, source, list, 0, plan_.scoring.images, 1 - share, class_logs,
+                                  targets, volumes);
+  else
+    plan_.template run_lists<Kernel, D>(space, source, list, poses.first, 1 - share, class_logs, targets,
+                                        volumes);
+}
+
+template <class ExecutionSpace, class T>
+void Expectation<ExecutionSpace, T>::check_lists(const Impl::Arguments& arguments,
+                                                 std::span<const std::int64_t> first,
+                                                 std::int64_t poses) const {
+  if (first.empty())
+    return;
+  const std::size_t images = std::size_t(plan_.scoring.images);
+  if (first.size() != images + 1)
+    arguments.refuse("poses.first", "%lld numbers of %lld images, found %lld",
+                     static_cast<long long>(images + 1), static_cast<long long>(images),
+                     static_cast<long long>(first.size()));
+  for (std::size_t i = 0; i < images; ++i)
+    if (first[i] < 0 || first[i + 1] < first[i] || first[i + 1] > poses)
+      arguments.refuse("poses.first", "ascending numbers from 0 to %lld, found %lld to %lld of image %lld",
+                       static_cast<long long>(poses), static_cast<long long>(first[i]),
+                       static_cast<long long>(first[i + 1]), static_cast<long long>(i));
+}
+
+template <class ExecutionSpace, class T>
+template <int D>
+void Expectation<ExecutionSpace, T>::check(const Impl::ProjectionArguments& arguments, std::int64_t classes,
+                                           const Impl::ArrayShape& reference,
+                                           const ExpectationResults<T, Memory, D>& results) const {
+  const std::int64_t images = plan_.scoring.images, ranks = plan_.ranks;
+  const auto shape = [&](const char* name, const Impl::ArrayShape& array,
+                         std::initializer_list<std::int64_t> extents) {
+    if (array)
+      arguments.shape(name, array, extents);
+  };
+  shape("results.log_evidence", results.log_evidence, {images});
+  shape("results.class_shares", results.class_shares, {images, classes});
+  if (results.posteriors || results.classes || results.poses || results.shifts) {
+    arguments.require(ranks > 0, "results.posteriors", "sizes.best > 0", "0");
+    arguments.shape("results.posteriors", results.posteriors, {images, ranks});
+    arguments.shape("results.classes", results.classes, {images, ranks});
+    arguments.shape("results.poses", results.poses, {images, ranks});
+    arguments.shape("results.shifts", results.shifts, {images, ranks});
+  }
+  arguments.require(bool(results.data) == bool(results.weight), "results.weight", "data and weight together",
+                    "one without the other");
+  if (results.data) {
+    arguments.same_spectrum("results.data", results.data, reference);
+    arguments.same_spectrum("results.weight", results.weight, reference);
+  }
+  shape("results.shares", results.shares, {images});
+  shape("results.candidates", results.candidates, {images});
+  shape("results.shift_sums", results.shift_sums, {images, 3});
+  shape("results.shell_sums", results.shell_sums, {images, plan_.shells.count, 3});
+}
+
+#define BRACEWELL_INSTANCES_EXPECTATION(Extern, Space, Real) Extern template class Expectation<Space, Real>;
+BRACEWELL_DECLARE(BRACEWELL_INSTANCES_EXPECTATION)
+#define BRACEWELL_EXPECTATION_OF(Extern, Space, Real, Kernel, Stored)                                        \
+  Extern template void Expectation<Space, Real>::take(                                                       \
+      const Space&, const PreparedReference<Kernel, Space, 2, Stored>&,                                      \
+      const ExpectationPoses<Real, Space::memory_space>&,                                                    \
+      const ExpectationResults<Real, Space::memory_space, 2>&, double);                                      \
+  Extern template void Expectation<Space, Real>::take(                                                       \
+      const Space&, const PreparedReference<Kernel, Space, 3, Stored>&,                                      \
+      const ExpectationPoses<Real, Space::memory_space>&,                                                    \
+      const ExpectationResults<Real, Space::memory_space, 3>&, double);
+#define BRACEWELL_INSTANCES_EXPECTATION_OF(Extern, Space, Real, Kernel)                                      \
+  BRACEWELL_EXPECTATION_OF(Extern, Space, Real, Kernel, Kokkos::complex<Real>)
+BRACEWELL_DECLARE_KERNELS(BRACEWELL_DECLARE, BRACEWELL_INSTANCES_EXPECTATION_OF)
+#define BRACEWELL_INSTANCES_EXPECTATION_OF_HALF(Extern, Space, Real, Kernel)                                 \
+  BRACEWELL_EXPECTATION_OF(Extern, Space, Real, Kernel, HalfComplex)
+BRACEWELL_DECLARE_KERNELS(BRACEWELL_DECLARE_FLOAT, BRACEWELL_INSTANCES_EXPECTATION_OF_HALF)
+
+} // namespace Bracewell
