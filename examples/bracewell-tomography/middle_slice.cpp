@@ -74,7 +74,8 @@ void read_sinogram(const Space& space, const Job& job, const Stripes& stripes,
 Views find_views(const Space& space, const Job& job, const Stripes& stripes,
                  const std::optional<PreparedRows>& prepared, double centre, Provenance& provenance) {
   const Views before{job.scan.angles()};
-  const std::int64_t rows = std::min(aligned_rows, job.slices);
+  const bool angles = job.options.align == AlignedViews::Angles;
+  const std::int64_t rows = std::min(aligned_rows(job.width, job.angles(), angles), job.slices);
   require_memory("aligning " + std::to_string(rows) + " slices",
                  resident_bytes() + alignment_bytes(space, before, job.width, rows),
                  memory_limit(job.options.memory_limit));
@@ -83,8 +84,7 @@ Views find_views(const Space& space, const Job& job, const Stripes& stripes,
     read_sinogram(space, job, stripes, prepared, job.rows.begin + (2 * i + 1) * job.slices / (2 * rows),
                   Sinograms(sinograms.data() + i * job.angles() * job.width, 1, sinograms.extent(1),
                             sinograms.extent(2)));
-  const bool angles = job.options.align == AlignedViews::Angles;
-  Progress progress("aligning", "steps", alignment_steps(job.width, angles));
+  Progress progress("aligning", "iterations", alignment_steps(job.width, angles));
   const Alignment found = align_views(space, sinograms, before, centre, angles, progress);
   const Views& views = found.views;
   double rotated = 0, shifted = 0; // root mean squares
@@ -228,9 +228,13 @@ double fit_pair(const HostSinogram& sinogram, const std::vector<double>& angles)
 }
 
 /// Says where the axis goes along the rows by their centres of mass, and how the detector is rolled then.
-void check_roll(const Job& job, const RowReader& row_of, const MassFit& middle, Provenance& provenance) {
+void check_roll(const Job& job, const DeviceView<float**>& sinogram, const RowReader& row_of,
+                Provenance& provenance) {
   const std::int64_t reach = job.slices / 3;
-  if (reach < 1 || !row_of || !middle.is_sound)
+  if (reach < 1 || !row_of || job.scan.is_tilt_series())
+    return;
+  const MassFit middle = fit_mass(HostSinogram(sinogram), job.scan.angles());
+  if (!middle.is_sound)
     return;
   MassFit fits[2];
   for (const int side : {0, 1}) {
@@ -261,7 +265,7 @@ void check_roll(const Job& job, const RowReader& row_of, const MassFit& middle, 
 /// the object; this centre of mass; and opposite views, over a whole turn all of them. Says how well they agree. Throws
 /// InputError where there is none.
 double find_axis(const Space& space, const Job& job, const DeviceView<float**>& sinogram,
-                 const RowReader& row_of, Provenance& provenance, std::vector<double>& places) {
+                 Provenance& provenance, std::vector<double>& places) {
   const std::vector<double>& angles = job.scan.angles();
   const std::string file = job.scan.path().string();
   const auto [least, most] = std::ranges::minmax(angles);
@@ -353,7 +357,6 @@ double find_axis(const Space& space, const Job& job, const DeviceView<float**>& 
   if (agreed)
     places.clear();
   provenance.took(job.scan.path(), "the rotation axis at pixel " + shortest(centre) + ", " + text);
-  check_roll(job, row_of, mass, provenance);
   return centre;
 }
 
@@ -385,7 +388,8 @@ double mean_attenuation(const DeviceView<float**>& sinogram) {
 }
 
 MiddleSlice look_at_middle(const Space& space, const Job& job, const DeviceView<float**>& sinogram,
-                           const RowReader& row_of, Provenance& provenance, Timings& timings) {
+                           const RowReader& row_of, const ShowSlice& show, Provenance& provenance,
+                           Timings& timings) {
   const RunOptions& options = job.options;
   if (!options.half_acquisition && !options.laminography)
     check_width(job, sinogram, provenance);
@@ -397,14 +401,17 @@ MiddleSlice look_at_middle(const Space& space, const Job& job, const DeviceView<
   MiddleSlice found{.centre = options.centre.value_or(0), .attenuation = mean_attenuation(sinogram)};
   if (!options.centre)
     timings.phase("search the axis");
-  if (!options.centre && options.half_acquisition) {
+  const bool by_witnesses = !options.centre && !options.half_acquisition;
+  if (!options.centre && options.half_acquisition)
     found.centre = find_overlap(space, sinogram, job.scan.angles());
-  } else if (!options.centre) {
-    found.centre = find_axis(space, job, sinogram, row_of, provenance, found.places);
-  }
+  else if (by_witnesses)
+    found.centre = find_axis(space, job, sinogram, provenance, found.places);
   // Whatever the others compute on.
   found.centre = sum_over_processes(is_first_process() ? found.centre : 0);
   found.attenuation = sum_over_processes(is_first_process() ? found.attenuation : 0);
+  show(found);
+  if (by_witnesses)
+    check_roll(job, sinogram, row_of, provenance);
   if (!options.centre && options.half_acquisition)
     provenance.took(job.scan.path(), "the rotation axis at pixel " + shortest(found.centre));
   if (!options.density_weights && !angle_weights(options, job.scan.angles()).empty())
