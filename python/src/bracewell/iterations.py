@@ -46,7 +46,8 @@ class LeastSquaresSolver(Planned):
             sinograms: b.
             start: images from which iterations begin; zeros by default.
             iterations: at most.
-            weights: w, not negative, of the shape of the sinograms; 0 leaves a value out.
+            weights: w, not negative, of the shape of the sinograms; 0 leaves a value out, also one that is not finite: the mask of
+                `normalise_projections` is one of them.
             mask: 1 where images are solved for, 0 where they stay as they are: of their shape or that of one of them.
             discrepancy: a slice ends with the first iterate whose sum of w (b - A x)^2 is at most the square of it; waits. 0: none.
             relaxation: of sirt, 0 to 2.
