@@ -125,7 +125,11 @@ def test_iterations_leave_out_what_is_no_data(rng, dtype, tolerance):
     expected = np.linalg.lstsq(matrix, -np.log(raw[:, 0].ravel()[good]), rcond=None)[0]
     for values in (b, np.where(valid > 0, b, dtype(np.nan))):
         found = bracewell.LeastSquaresSolver(beam).solve(values, iterations=200, weights=valid)
+        for kind in (bool, np.uint8, np.float32, np.float64):
+            assert np.array_equal(bracewell.LeastSquaresSolver(beam).solve(values, iterations=200, weights=valid.astype(kind)), found)
         assert relative_error(matrix @ found.ravel(), matrix @ expected) < tolerance
+    with pytest.raises(TypeError, match="weights: expected"):
+        bracewell.LeastSquaresSolver(beam).solve(b, weights=valid.astype(complex))
     for method in ("conjugate_gradients", "sirt", "total_variation"):
         solver = bracewell.LeastSquaresSolver(beam, method=method)
         found = [solver.solve(np.where(valid > 0, b, dtype(garbage)), weights=valid) for garbage in (0, 1e4, np.nan)]

@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import Any, Callable, Optional, Union
 
 from . import _core
-from ._arrays import Array, Planned, as_real, current_stream, expect_shape, place, result, shape_of, zeros
+from ._arrays import Array, Planned, as_real, as_weights, current_stream, expect_shape, place, result, shape_of, zeros
 from .tomography import FourierNormal, Laminography, Tomography
 
 
@@ -75,7 +75,8 @@ class LeastSquaresSolver(Planned):
             if found not in shapes:
                 raise ValueError(f"bracewell.LeastSquaresSolver.solve: {name}: expected "
                                  f"{' or '.join(str(list(shape)) for shape in shapes)}, found {list(found)}")
-            return as_real(array, sinograms).reshape(-1, *found[-2:])
+            array = as_weights(array, sinograms) if name in ("weights", "mask") else as_real(array, sinograms)
+            return array.reshape(-1, *found[-2:])
 
         leading = () if flat else (sinograms.shape[0] if independent else self.pair.rows,)
         data = batch("sinograms", sinograms, (*leading, *sizes))

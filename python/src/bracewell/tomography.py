@@ -20,7 +20,7 @@ from typing import Any, NamedTuple, Optional
 import numpy
 
 from . import _core
-from ._arrays import (Array, Planned, as_like, as_real, current_stream, empty, expect_shape, number, on_host, place, real_type, result,
+from ._arrays import (Array, Planned, as_real, as_weights, current_stream, empty, expect_shape, number, on_host, place, result,
                       shape_of, whole)
 
 
@@ -277,7 +277,7 @@ def _mask(function: str, valid: Optional[Array], sinograms: Array) -> Optional[A
     found, expected = shape_of(function, "valid", valid), tuple(sinograms.shape)
     if found != expected:
         raise ValueError(f"bracewell.{function}: valid: expected {list(expected)}, found {list(found)}")
-    return as_like(valid, sinograms, real_type(sinograms))
+    return as_weights(valid, sinograms)
 
 
 def filter_projections(sinograms: Array, filter: str = "shepp", *, padding: str = "edge", shift: float = 0,
