@@ -267,9 +267,14 @@ std::vector<double> mass_shifts(const Sinograms& sinograms, const std::vector<do
   return all > 0 ? shifts : std::vector<double>();
 }
 
+/// Iterations that are counted one by one, as each may take seconds.
+LeastSquaresOptions counted(int iterations, Progress& progress) {
+  return {.iterations = iterations, .progress = [&progress](int) { progress.add(1); }};
+}
+
 /// The root mean square of what slices leave of sinograms after some iterations.
 double residual_of(const Space& space, const Sinograms& data, const Views& views, int width, double centre,
-                   int bin) {
+                   int bin, Progress& progress) {
   const auto slices = std::int64_t(data.extent(0)), count = std::int64_t(data.extent(1));
   const int n = int(data.extent(2));
   const ViewSlopes<Space, float> plan(space, coarse_geometry(views, width, centre, bin),
@@ -279,7 +284,7 @@ double residual_of(const Space& space, const Sinograms& data, const Views& views
   const auto change = allocate<DeviceView<float***>>("change", 1, 1, slices * n * n + 2 * count);
   const auto rest = allocate<Sinograms>("rest", slices, count, n);
   Kokkos::deep_copy(space, change, 0);
-  solver.solve(space, pair, data, change, {.iterations = first_iterations});
+  solver.solve(space, pair, data, change, counted(first_iterations, progress));
   pair.project(space, change, rest);
   double squares = 0;
   Kokkos::parallel_reduce(
@@ -292,10 +297,21 @@ double residual_of(const Space& space, const Sinograms& data, const Views& views
 } // namespace
 
 int alignment_steps(int width, bool angles) {
-  int steps = 3; // the residuals of three geometries
+  int iterations = 3 * first_iterations; // the residuals of three geometries
   for (const Level& level : levels(width, angles))
-    steps += level.steps;
-  return steps;
+    iterations += first_iterations + level.steps * level.iterations;
+  return iterations;
+}
+
+std::int64_t aligned_rows(int width, std::int64_t views, bool angles) {
+  constexpr std::int64_t most = 8, least = 2;
+  if (!kernels_run_on_host || angles) // which few rows tell less well
+    return most;
+  // About ten seconds of two processors: an iteration takes 0.14 microseconds for a sample or a pixel.
+  constexpr double much = 1.5e8;
+  const double n = width / levels(width, angles).back().bin,
+               of_row = n * (n + double(views)) * alignment_steps(width, angles);
+  return std::clamp(std::int64_t(much / of_row), least, most);
 }
 
 double alignment_bytes(const Space& space, const Views& views, int width, std::int64_t rows) {
@@ -339,14 +355,14 @@ Alignment align_views(const Space& space, const Sinograms& sinograms, const View
       JointPair pair(space, plan, slices, count, n);
       if (step == 0) // slices alone
       {
-        solver.solve(space, pair, data, change, {.iterations = first_iterations});
+        solver.solve(space, pair, data, change, counted(first_iterations, progress));
         pair.sharpen(space, change, images);
       }
       pair.linearise(space, now, angles);
       plan.project(space, now, rest);
       for_each(space, std::int64_t(rest.size()), TakeFrom{data.data(), rest.data()});
       Kokkos::deep_copy(space, change, 0);
-      solver.solve(space, pair, rest, change, {.iterations = level.iterations});
+      solver.solve(space, pair, rest, change, counted(level.iterations, progress));
       const std::vector<double> changes = pair.changes(change.data());
       pair.sharpen(space, change, change);
       for_each(space, std::int64_t(now.size()), Add{change.data(), images.data()});
@@ -354,7 +370,6 @@ Alignment align_views(const Space& space, const Sinograms& sinograms, const View
         views.angles[p] += changes[p];
         views.shifts[p] += bin * changes[p + views.angles.size()];
       }
-      progress.add(1);
     }
   }
   fix_gauge(before.angles, views);
@@ -363,13 +378,12 @@ Alignment align_views(const Space& space, const Sinograms& sinograms, const View
   const Sinograms data = binned(finest);
   Alignment result;
   for (const Views& candidate : candidates) {
-    const double residual = residual_of(space, data, candidate, width, centre, finest);
+    const double residual = residual_of(space, data, candidate, width, centre, finest, progress);
     const bool is_first = &candidate == &candidates.front();
     if (is_first)
       result = {before, residual, residual};
     else if (residual < std::min(0.98 * result.before, result.after))
       result.views = candidate, result.after = residual;
-    progress.add(1);
   }
   return result;
 }

@@ -6,8 +6,8 @@
 
 namespace Bracewell::Examples {
 
-/// Rows that the alignment looks at, at most.
-inline constexpr std::int64_t aligned_rows = 8;
+/// Rows that the alignment looks at: 8 at most. Fewer on hosts where the search for shifts alone would take long, 2 at least.
+std::int64_t aligned_rows(int width, std::int64_t views, bool angles);
 
 /// Memory that the alignment of so many rows takes.
 double alignment_bytes(const Space& space, const Views& views, int width, std::int64_t rows);
@@ -30,7 +30,7 @@ struct Alignment {
 Alignment align_views(const Space& space, const Sinograms& sinograms, const Views& before, double centre,
                       bool angles, Progress& progress);
 
-/// Steps that align_views reports to `progress`, at most.
+/// Iterations that align_views reports to `progress`, at most.
 int alignment_steps(int width, bool angles);
 
 } // namespace Bracewell::Examples

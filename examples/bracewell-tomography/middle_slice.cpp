@@ -74,7 +74,8 @@ void read_sinogram(const Space& space, const Job& job, const Stripes& stripes,
 Views find_views(const Space& space, const Job& job, const Stripes& stripes,
                  const std::optional<PreparedRows>& prepared, double centre, Provenance& provenance) {
   const Views before{job.scan.angles()};
-  const std::int64_t rows = std::min(aligned_rows, job.slices);
+  const bool angles = job.options.align == AlignedViews::Angles;
+  const std::int64_t rows = std::min(aligned_rows(job.width, job.angles(), angles), job.slices);
   require_memory("aligning " + std::to_string(rows) + " slices",
                  resident_bytes() + alignment_bytes(space, before, job.width, rows),
                  memory_limit(job.options.memory_limit));
@@ -83,8 +84,7 @@ Views find_views(const Space& space, const Job& job, const Stripes& stripes,
     read_sinogram(space, job, stripes, prepared, job.rows.begin + (2 * i + 1) * job.slices / (2 * rows),
                   Sinograms(sinograms.data() + i * job.angles() * job.width, 1, sinograms.extent(1),
                             sinograms.extent(2)));
-  const bool angles = job.options.align == AlignedViews::Angles;
-  Progress progress("aligning", "steps", alignment_steps(job.width, angles));
+  Progress progress("aligning", "iterations", alignment_steps(job.width, angles));
   const Alignment found = align_views(space, sinograms, before, centre, angles, progress);
   const Views& views = found.views;
   double rotated = 0, shifted = 0; // root mean squares
@@ -228,9 +228,13 @@ double fit_pair(const HostSinogram& sinogram, const std::vector<double>& angles)
 }
 
 /// Says where the axis goes along the rows by their centres of mass, and how the detector is rolled then.
-void check_roll(const Job& job, const RowReader& row_of, const MassFit& middle, Provenance& provenance) {
+void check_roll(const Job& job, const DeviceView<float**>& sinogram, const RowReader& row_of,
+                Provenance& provenance) {
   const std::int64_t reach = job.slices / 3;
-  if (reach < 1 || !row_of || !middle.is_sound)
+  if (reach < 1 || !row_of || job.scan.is_tilt_series())
+    return;
+  const MassFit middle = fit_mass(HostSinogram(sinogram), job.scan.angles());
+  if (!middle.is_sound)
     return;
   MassFit fits[2];
   for (const int side : {0, 1}) {
@@ -261,7 +265,7 @@ void check_roll(const Job& job, const RowReader& row_of, const MassFit& middle, 
 /// the object; this centre of mass; and opposite views, over a whole turn all of them. Says how well they agree. Throws
 /// InputError where there is none.
 double find_axis(const Space& space, const Job& job, const DeviceView<float**>& sinogram,
-                 const RowReader& row_of, Provenance& provenance, std::vector<double>& places) {
+                 Provenance& provenance, std::vector<double>& places) {
   const std::vector<double>& angles = job.scan.angles();
   const std::string file = job.scan.path().string();
   const auto [least, most] = std::ranges::minmax(angles);
@@ -353,7 +357,6 @@ double find_axis(const Space& space, const Job& job, const DeviceView<float**>& 
   if (agreed)
     places.clear();
   provenance.took(job.scan.path(), "the rotation axis at pixel " + shortest(centre) + ", " + text);
-  check_roll(job, row_of, mass, provenance);
   return centre;
 }
 
@@ -385,7 +388,8 @@ double mean_attenuation(const DeviceView<float**>& sinogram) {
 }
 
 MiddleSlice look_at_middle(const Space& space, const Job& job, const DeviceView<float**>& sinogram,
-                           const RowReader& row_of, Provenance& provenance, Timings& timings) {
+                           const RowReader& row_of, const ShowSlice& show, Provenance& provenance,
+                           Timings& timings) {
   const RunOptions& options = job.options;
   if (!options.half_acquisition && !options.laminography)
     check_width(job, sinogram, provenance);
@@ -397,14 +401,17 @@ MiddleSlice look_at_middle(const Space& space, const Job& job, const DeviceView<
   MiddleSlice found{.centre = options.centre.value_or(0), .attenuation = mean_attenuation(sinogram)};
   if (!options.centre)
     timings.phase("search the axis");
-  if (!options.centre && options.half_acquisition) {
+  const bool by_witnesses = !options.centre && !options.half_acquisition;
+  if (!options.centre && options.half_acquisition)
     found.centre = find_overlap(space, sinogram, job.scan.angles());
-  } else if (!options.centre) {
-    found.centre = find_axis(space, job, sinogram, row_of, provenance, found.places);
-  }
+  else if (by_witnesses)
+    found.centre = find_axis(space, job, sinogram, provenance, found.places);
   // Whatever the others compute on.
   found.centre = sum_over_processes(is_first_process() ? found.centre : 0);
   found.attenuation = sum_over_processes(is_first_process() ? found.attenuation : 0);
+  show(found);
+  if (by_witnesses)
+    check_roll(job, sinogram, row_of, provenance);
   if (!options.centre && options.half_acquisition)
     provenance.took(job.scan.path(), "the rotation axis at pixel " + shortest(found.centre));
   if (!options.density_weights && !angle_weights(options, job.scan.angles()).empty())
@@ -429,7 +436,7 @@ namespace {
 /// A detector row of all views as it is stored, [angles, width], and what of it is no data.
 struct StoredRow {
   std::int64_t row, width, count;
-  std::vector<float> values, dark, faint; ///< the last two [width]: no light, and hardly any
+  std::vector<float> values, dark, faint; ///< the last two [width]: no light, and 1 % of the light
   float limit;                            ///< of the type
   std::int64_t dark_flats = 0;            ///< columns whose flat frames are not above the dark ones
 
@@ -448,16 +455,17 @@ struct StoredRow {
     Kokkos::deep_copy(host_view(values), Part<const float*>(floats.data(), floats.size()));
     if (job.scan.has_dark())
       job.scan.read_dark(row, 1, dark);
-    faint = dark;
-    if (!job.scan.has_flat())
-      return;
+    std::vector<float> light(size(width), 0.F); // above dark
+    if (job.scan.has_flat()) {
+      job.scan.read_flat(0, row, 1, light);
+      for (std::size_t x = 0; x < light.size(); ++x)
+        dark_flats += light[x] <= dark[x] ? 1 : 0, light[x] -= dark[x];
+    } else {
+      light.assign(light.size(), usual_brightness());
+    }
     constexpr float hardly_any = 0.01F;
-    std::vector<float> flat(size(width));
-    job.scan.read_flat(0, row, 1, flat);
-    for (std::size_t x = 0; x < faint.size(); ++x)
-      dark_flats += flat[x] <= dark[x] ? 1 : 0;
-    for (std::size_t x = 0; x < faint.size(); ++x)
-      faint[x] += hardly_any * std::max(0.F, flat[x] - dark[x]);
+    for (std::size_t x = 0; x < light.size(); ++x)
+      faint.push_back(dark[x] + hardly_any * std::max(0.F, light[x]));
   }
 
   /// Flat frames that are not above dark ones in most columns say nothing about the light.
@@ -467,61 +475,47 @@ struct StoredRow {
     return std::span(values).subspan(p * dark.size(), dark.size());
   }
   bool is_finite(std::int64_t i) const { return std::isfinite(values[size(i)]); }
+  bool has_light(std::int64_t i) const { return values[size(i)] > faint[size(i % width)]; }
+
+private:
+  /// The median over the views of what one pixel in twenty is above: the light where there are no flat frames.
+  float usual_brightness() const {
+    std::vector<float> of_views, above;
+    for (std::size_t p = 0; p < values.size() / dark.size(); ++p) {
+      above.clear();
+      for (std::size_t x = 0; x < dark.size(); ++x)
+        if (std::isfinite(view(p)[x]))
+          above.push_back(view(p)[x] - dark[x]);
+      if (above.empty())
+        continue;
+      const auto place = above.begin() + std::ptrdiff_t(above.size() * 19 / 20);
+      std::ranges::nth_element(above, place);
+      of_views.push_back(*place);
+    }
+    if (of_views.empty())
+      return 0;
+    const auto middle = of_views.begin() + std::ptrdiff_t(of_views.size() / 2);
+    std::ranges::nth_element(of_views, middle);
+    return *middle;
+  }
 };
 
-/// Projections with values that are not finite in most of the row, or with 2 % of the usual light and nowhere more than a
-/// tenth of it: the beam was off, the shutter closed. None where most look so.
-std::vector<bool> without_light(const StoredRow& row, bool is_light) {
-  const std::size_t count = row.values.size() / row.dark.size(), width = row.dark.size();
-  std::vector<double> light(count);
-  std::vector<std::size_t> found;
-  for (std::size_t p = 0; p < count; ++p) {
-    std::size_t finite = 0;
-    for (std::size_t x = 0; x < width; ++x)
-      if (const float value = row.view(p)[x]; std::isfinite(value))
-        light[p] += double(value) - row.dark[x], ++finite;
-    light[p] = 2 * finite < width ? 0 : light[p] / double(finite);
-    if (2 * finite < width)
-      found.push_back(p);
+/// Values of the row of a view that are no data: lost, as they are not finite or saturated, and without light, as they have 1 %
+/// of it at most.
+struct NoData {
+  std::int64_t lost = 0, without_light = 0;
+
+  NoData(const StoredRow& row, std::int64_t view, bool is_light) {
+    for (std::int64_t i = view * row.width; i < (view + 1) * row.width; ++i)
+      if (!row.is_finite(i) || row.is_saturated(i))
+        ++lost;
+      else
+        without_light += is_light && !row.has_light(i);
   }
-  const auto middle_of = [](std::vector<double> values) {
-    std::ranges::nth_element(values, values.begin() + std::ptrdiff_t(values.size() / 2));
-    return values[values.size() / 2];
-  };
-  /// What one pixel in twenty of a projection is above.
-  const auto bright = [&](std::size_t p) {
-    std::vector<float> values;
-    for (std::size_t x = 0; x < width; ++x)
-      if (std::isfinite(row.view(p)[x]))
-        values.push_back(row.view(p)[x] - row.dark[x]);
-    const auto place = values.begin() + std::ptrdiff_t(values.size() * 19 / 20);
-    if (values.empty())
-      return 0.;
-    std::ranges::nth_element(values, place);
-    return double(*place);
-  };
-  const double usual = middle_of(light);
-  if (is_light && usual > 0) {
-    std::vector<std::size_t> dim;
-    for (std::size_t p = 0; p < count; ++p)
-      if (light[p] < 0.02 * usual && !std::ranges::binary_search(found, p))
-        dim.push_back(p);
-    if (!dim.empty()) {
-      std::vector<double> all;
-      for (std::size_t p = 0; p < count; ++p)
-        all.push_back(bright(p));
-      const double most = middle_of(all);
-      std::erase_if(dim, [&](std::size_t p) { return all[p] >= 0.1 * most; });
-      found.insert(found.end(), dim.begin(), dim.end());
-      std::ranges::sort(found);
-    }
-  }
-  std::vector<bool> is_found(count, false);
-  if (2 * found.size() < count)
-    for (const std::size_t p : found)
-      is_found[p] = true;
-  return is_found;
-}
+  std::int64_t all() const { return lost + without_light; }
+  /// Whether the frame says nothing: half of the row is lost, or nine tenths of it are no data.
+  bool is_frame(std::int64_t width) const { return 2 * lost > width || 10 * all() > 9 * width; }
+};
 
 /// Values that are no data.
 struct InvalidValues {
@@ -552,30 +546,28 @@ std::string first_of(const std::vector<std::int64_t>& numbers) {
 /// Goes on without the frames whose middle row is no data where those of others are: dropped, taken with the shutter shut,
 /// saturated. Returns whether there were any. Throws InputError where too many are, and where no frame has light.
 bool drop_frames(const StoredRow& seen, Job& job, Provenance& provenance) {
-  std::vector<std::int64_t> without(size(job.angles()), 0); // values that are no data
-  for (std::int64_t i = 0; i < seen.count; ++i)
-    without[size(i / seen.width)] +=
-        !seen.is_finite(i) || seen.is_saturated(i) ||
-        (job.logarithm && seen.values[size(i)] <= seen.faint[size(i % seen.width)]);
-  std::vector<std::int64_t> sorted = without;
+  std::vector<NoData> views;
+  for (std::int64_t p = 0; p < job.angles(); ++p)
+    views.emplace_back(seen, p, job.logarithm);
+  std::vector<NoData> sorted = views;
   const auto middle = sorted.begin() + std::ptrdiff_t(sorted.size() / 2);
-  std::ranges::nth_element(sorted, middle);
-  const auto is_most = [&](std::int64_t values) { return 10 * values > 9 * seen.width; };
+  std::ranges::nth_element(sorted, middle, {}, &NoData::all);
+  const bool is_most = 10 * middle->all() > 9 * seen.width;
   const std::string row = "row " + std::to_string(seen.row);
-  if (is_most(*middle) && seen.has_swapped_flats())
+  if (is_most && seen.has_swapped_flats())
     throw InputError(job.scan.path().string() + ": flat frames are not above dark ones in " +
                      std::to_string(seen.dark_flats) + " of " + std::to_string(seen.width) + " pixels of " +
                      row + ", and no projection has light: are --flat and --dark swapped?");
-  if (is_most(*middle))
+  if (is_most)
     throw InputError(job.scan.path().string() + ": " + row + " of most projections has no data" +
                      (job.logarithm ? ", less than 1 % of the light or saturated: was the shutter shut?"
                                     : ": it is saturated or not finite"));
-  if (2 * *middle > seen.width)
+  if (2 * middle->all() > seen.width)
     return false; // frames of this kind are not told from the others
-  std::vector<bool> bad = without_light(seen, job.logarithm);
+  std::vector<bool> bad;
   std::vector<std::int64_t> numbers;
-  for (std::size_t p = 0; p < without.size(); ++p) {
-    bad[p] = bad[p] || is_most(without[p]);
+  for (std::size_t p = 0; p < views.size(); ++p) {
+    bad.push_back(views[p].is_frame(seen.width));
     if (bad[p])
       numbers.push_back(job.scan.views()[p].number);
   }

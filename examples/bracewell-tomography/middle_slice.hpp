@@ -23,6 +23,9 @@ struct MiddleSlice {
 /// Sinogram [angles, width] of a row of the detector.
 using RowReader = std::function<DeviceView<float**>(std::int64_t)>;
 
+/// Shows the middle slice before all others are looked at.
+using ShowSlice = std::function<void(const MiddleSlice&)>;
+
 /// The middle row, and what it depends on, prepared where there are steps on frames.
 std::optional<PreparedRows> prepare_middle(const Space& space, const Job& job, const Stripes& stripes);
 
@@ -35,8 +38,10 @@ double mean_attenuation(const DeviceView<float**>& sinogram);
 
 /// Looks at it, and searches the axis where that is not given. The same in all processes.
 /// @param row_of  of other rows, which tell of the detector's roll; empty: they are not looked at
+/// @param show    called in all processes when the axis is known, before other rows are read
 MiddleSlice look_at_middle(const Space& space, const Job& job, const DeviceView<float**>& sinogram,
-                           const RowReader& row_of, Provenance& provenance, Timings& timings);
+                           const RowReader& row_of, const ShowSlice& show, Provenance& provenance,
+                           Timings& timings);
 
 /// Says what iterations take for granted.
 void check_size(const RunOptions& options, const Place& place, Provenance& provenance);

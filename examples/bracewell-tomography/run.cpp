@@ -222,13 +222,16 @@ RunResult reconstruct(const Space& space, const RunOptions& options, Provenance&
     return sinogram_of(space, job, stripes, of_middle ? of_middle : prepared, row);
   };
   const DeviceView<float**> sinogram = row_of(job.middle_row());
+  const auto show = [&](const MiddleSlice& found) {
+    if (measuring || !is_first_process())
+      return;
+    show_first(first, space, job, sinogram, found.centre);
+    if (!found.places.empty())
+      write_places(space, job, sinogram, found.places);
+  };
   const MiddleSlice middle =
-      look_at_middle(space, job, sinogram, all_rows ? row_of : RowReader(), provenance, timings);
+      look_at_middle(space, job, sinogram, all_rows ? row_of : RowReader(), show, provenance, timings);
   const double centre = middle.centre;
-  if (!middle.places.empty() && !measuring && is_first_process())
-    write_places(space, job, sinogram, middle.places);
-  if (!measuring && is_first_process())
-    show_first(first, space, job, sinogram, centre);
   const Views views = views_of(space, job, stripes, prepared, centre, provenance, timings);
   if (!size_is_known)
     open_output(centre);

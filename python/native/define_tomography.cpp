@@ -116,36 +116,40 @@ void define_tomography(nb::module_& module) {
           },
           nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg(),
           nb::arg(), nb::arg().none(), nb::arg(), nb::arg())
-      .def("execute", [](Rows& self, const Object& in, const Object& out, std::uintptr_t stream) {
+      .def("execute", [](Rows& self, const Object& in, const Object& out, const Object& valid,
+                         std::uintptr_t stream) {
         Arrays arrays("RowPlan.execute", self);
         const Tensor from = arrays.read("sinograms", in, Values::Real),
+                     marks = arrays.read("valid", valid, Values::Real),
                      to = arrays.write("result", out, Values::Real);
-        use_plan(self, arrays, [&](RowPlan& plan) { plan.execute(arrays.queue(stream), from, to); });
+        use_plan(self, arrays, [&](RowPlan& plan) { plan.execute(arrays.queue(stream), from, to, marks); });
       });
 
   module.def(
       "find_centre",
       [](const Object& sinogram, const std::vector<double>& angles, std::optional<double> first,
-         std::optional<double> last, std::uintptr_t stream) {
+         std::optional<double> last, const Object& valid, std::uintptr_t stream) {
         Arrays arrays("find_centre");
-        const Tensor in = arrays.read("sinogram", sinogram, Values::Real);
+        const Tensor in = arrays.read("sinogram", sinogram, Values::Real),
+                     marks = arrays.read("valid", valid, Values::Real);
         double centre = 0;
         arrays.run([&]<Backend backend, class T>() {
-          centre = Tomography<backend, T>::find_centre(arrays.queue(stream), in, angles, first, last);
+          centre = Tomography<backend, T>::find_centre(arrays.queue(stream), in, angles, first, last, marks);
         });
         return centre;
       },
-      nb::arg(), nb::arg(), nb::arg().none(), nb::arg().none(), nb::arg());
+      nb::arg(), nb::arg(), nb::arg().none(), nb::arg().none(), nb::arg().none(), nb::arg());
   module.def("normalise_projections", [](const Object& raw, const Object& dark, const Object& flat,
-                                         const Object& sinograms, bool logarithm, int air_begin, int air_end,
-                                         std::uintptr_t stream) {
+                                         const Object& sinograms, const Object& valid, bool logarithm,
+                                         int air_begin, int air_end, std::uintptr_t stream) {
     Arrays arrays("normalise_projections");
     const Tensor in = arrays.read("raw", raw, Values::Real), shade = arrays.read("dark", dark, Values::Real),
                  light = arrays.read("flat", flat, Values::Real),
-                 out = arrays.write("sinograms", sinograms, Values::Real);
+                 out = arrays.write("sinograms", sinograms, Values::Real),
+                 marks = arrays.write("valid", valid, Values::Real);
     arrays.run([&]<Backend backend, class T>() {
-      Tomography<backend, T>::normalise(arrays.queue(stream), in, shade, light, out, logarithm, air_begin,
-                                        air_end);
+      Tomography<backend, T>::normalise(arrays.queue(stream), in, shade, light, out, marks, logarithm,
+                                        air_begin, air_end);
     });
   });
   module.def("angular_density_weights", &angular_density_weights);
@@ -161,16 +165,17 @@ void define_beamline(nb::module_& module) {
       Beamline<backend, T>::remove_outliers(arrays.queue(stream), in, out, window, threshold);
     });
   });
-  module.def("find_overlap",
-             [](const Object& sinogram, const std::vector<double>& angles, int least, std::uintptr_t stream) {
-               Arrays arrays("find_overlap");
-               const Tensor in = arrays.read("sinogram", sinogram, Values::Real);
-               double centre = 0;
-               arrays.run([&]<Backend backend, class T>() {
-                 centre = Beamline<backend, T>::find_overlap(arrays.queue(stream), in, angles, least);
-               });
-               return centre;
-             });
+  module.def("find_overlap", [](const Object& sinogram, const std::vector<double>& angles, int least,
+                                const Object& valid, std::uintptr_t stream) {
+    Arrays arrays("find_overlap");
+    const Tensor in = arrays.read("sinogram", sinogram, Values::Real),
+                 marks = arrays.read("valid", valid, Values::Real);
+    double centre = 0;
+    arrays.run([&]<Backend backend, class T>() {
+      centre = Beamline<backend, T>::find_overlap(arrays.queue(stream), in, angles, least, marks);
+    });
+    return centre;
+  });
   module.def("half_acquisition", &half_acquisition);
   module.def("weigh_half_acquisition",
              [](const Object& sinograms, const Object& wider, double centre, std::uintptr_t stream) {

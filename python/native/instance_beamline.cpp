@@ -32,7 +32,7 @@ public:
                .padding = settings.padding,
                .attenuation = settings.attenuation}) {}
   std::size_t memory_bytes() const override { return plan_.memory_bytes(); }
-  void execute(Queue queue, const Tensor& in, const Tensor& out) override {
+  void execute(Queue queue, const Tensor& in, const Tensor& out, const Tensor&) override {
     expect_rank("retrieve_phase", "sinograms", in, 3, sinogram_axes);
     plan_.execute(space_of<backend>(queue), view_of<const Real, 3, Space>(in), view_of<Real, 3, Space>(out));
   }
@@ -122,10 +122,11 @@ void Beamline<backend, Real>::remove_outliers(Queue queue, const Tensor& sinogra
 
 template <>
 double Beamline<backend, Real>::find_overlap(Queue queue, const Tensor& sinogram,
-                                             const std::vector<double>& angles, int least) {
+                                             const std::vector<double>& angles, int least,
+                                             const Tensor& valid) {
   expect_rank("find_overlap", "sinogram", sinogram, 2, "[angles, width]");
   return Bracewell::find_overlap(space_of<backend>(queue), view_of<const Real, 2, Space>(sinogram), angles,
-                                 {.least = least});
+                                 {.least = least}, array_of<const Real, Space>(valid));
 }
 
 template <>

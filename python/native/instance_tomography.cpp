@@ -149,7 +149,7 @@ public:
   Filter(Queue queue, const FilterSettings& settings, const FilterOptions& options)
       : plan_(space_of<backend>(queue), settings.rows, settings.width, options) {}
   std::size_t memory_bytes() const override { return plan_.memory_bytes(); }
-  void execute(Queue queue, const Tensor& in, const Tensor& out) override {
+  void execute(Queue queue, const Tensor& in, const Tensor& out, const Tensor&) override {
     plan_.execute(space_of<backend>(queue), array_of<const Real, Space>(in), array_of<Real, Space>(out));
   }
 
@@ -169,8 +169,8 @@ public:
                .damping = settings.damping,
                .dead = settings.dead}) {}
   std::size_t memory_bytes() const override { return plan_.memory_bytes(); }
-  void execute(Queue queue, const Tensor&, const Tensor& out) override {
-    plan_.execute(space_of<backend>(queue), array_of<Real, Space>(out));
+  void execute(Queue queue, const Tensor&, const Tensor& out, const Tensor& valid) override {
+    plan_.execute(space_of<backend>(queue), array_of<Real, Space>(out), array_of<const Real, Space>(valid));
   }
 
 private:
@@ -304,24 +304,24 @@ std::unique_ptr<RowPlan> Tomography<backend, Real>::stripes(Queue queue, const S
 template <>
 double Tomography<backend, Real>::find_centre(Queue queue, const Tensor& sinogram,
                                               const std::vector<double>& angles, std::optional<double> first,
-                                              std::optional<double> last) {
+                                              std::optional<double> last, const Tensor& valid) {
   expect_rank("find_centre", "sinogram", sinogram, 2, "[angles, width]");
   return Bracewell::find_centre(space_of<backend>(queue), view_of<const Real, 2, Space>(sinogram), angles,
-                                {.first = first, .last = last});
+                                {.first = first, .last = last}, array_of<const Real, Space>(valid));
 }
 
 template <>
 void Tomography<backend, Real>::normalise(Queue queue, const Tensor& raw, const Tensor& dark,
-                                          const Tensor& flat, const Tensor& sinograms, bool logarithm,
-                                          int air_begin, int air_end) {
+                                          const Tensor& flat, const Tensor& sinograms, const Tensor& valid,
+                                          bool logarithm, int air_begin, int air_end) {
   expect_rank("normalise_projections", "raw", raw, 3, "[angles, slices, width]");
   for (const Tensor* field : {&dark, &flat})
     if (field->given)
       expect_rank("normalise_projections", field == &dark ? "dark" : "flat", *field, 2, "[slices, width]");
-  Bracewell::normalise_projections(space_of<backend>(queue), view_of<const Real, 3, Space>(raw),
-                                   view_of<const Real, 2, Space>(dark), view_of<const Real, 2, Space>(flat),
-                                   view_of<Real, 3, Space>(sinograms),
-                                   {.logarithm = logarithm, .air_begin = air_begin, .air_end = air_end});
+  Bracewell::normalise_projections(
+      space_of<backend>(queue), view_of<const Real, 3, Space>(raw), view_of<const Real, 2, Space>(dark),
+      view_of<const Real, 2, Space>(flat), view_of<Real, 3, Space>(sinograms),
+      {.logarithm = logarithm, .air_begin = air_begin, .air_end = air_end}, array_of<Real, Space>(valid));
 }
 
 } // namespace Bracewell::Python

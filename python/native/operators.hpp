@@ -210,7 +210,8 @@ struct LaminographySettings {
 };
 
 struct RowPlan : Plan {
-  virtual void execute(Queue, const Tensor& in, const Tensor& out) = 0;
+  /// @param valid  a mask of sinograms, of the removal of stripes; or none
+  virtual void execute(Queue, const Tensor& in, const Tensor& out, const Tensor& valid) = 0;
 };
 
 struct FilterSettings {
@@ -243,9 +244,10 @@ struct Tomography {
   static std::unique_ptr<RowPlan> filter(Queue, const FilterSettings&);
   static std::unique_ptr<RowPlan> stripes(Queue, const StripeSettings&);
   static double find_centre(Queue, const Tensor& sinogram, const std::vector<double>& angles,
-                            std::optional<double> first, std::optional<double> last);
+                            std::optional<double> first, std::optional<double> last, const Tensor& valid);
   static void normalise(Queue, const Tensor& raw, const Tensor& dark, const Tensor& flat,
-                        const Tensor& sinograms, bool logarithm, int air_begin, int air_end);
+                        const Tensor& sinograms, const Tensor& valid, bool logarithm, int air_begin,
+                        int air_end);
 };
 
 std::vector<double> angular_density_weights(const std::vector<double>& angles);
@@ -286,7 +288,8 @@ struct Beamline {
   static std::unique_ptr<RowPlan> phase(Queue, const PhaseSettings&);
   static void remove_outliers(Queue, const Tensor& sinograms, const Tensor& cleaned, int window,
                               double threshold);
-  static double find_overlap(Queue, const Tensor& sinogram, const std::vector<double>& angles, int least);
+  static double find_overlap(Queue, const Tensor& sinogram, const std::vector<double>& angles, int least,
+                             const Tensor& valid);
   static void weigh_half_acquisition(Queue, const Tensor& sinograms, const Tensor& wider, double centre);
   static void bin_frames(Queue, const Tensor& frames, const Tensor& binned, int bin);
   static void turn_detector(Queue, const Tensor& sinograms, const Tensor& turned, double angle, double row,

@@ -112,6 +112,30 @@ def test_least_squares_are_those_of_the_matrix(rng):
     assert np.array_equal(inside[mask == 0], start[mask == 0]) and not np.array_equal(inside, start)
 
 
+@pytest.mark.parametrize("dtype, tolerance", [(np.float64, 1e-5), (np.float32, 2e-2)])
+def test_iterations_leave_out_what_is_no_data(rng, dtype, tolerance):
+    n, angles = 8, np.arange(17) * np.pi / 17
+    beam = bracewell.Tomography(angles, n, method="line", units="line_integrals")
+    raw, flat = rng.uniform(0.2, 1, size=(17, 1, n)), np.ones((1, n))
+    raw[3, 0, 4], raw[::2, 0, 6], raw[9, 0, :3] = np.nan, 0, -1
+    b, valid = bracewell.normalise_projections(raw.astype(dtype), None, flat.astype(dtype), return_valid=True)
+    assert valid.sum() == raw.size - 1 - 9 - 3
+    good = valid.ravel() > 0
+    matrix = matrix_of(beam, n, 17 * n)[good]
+    expected = np.linalg.lstsq(matrix, -np.log(raw[:, 0].ravel()[good]), rcond=None)[0]
+    for values in (b, np.where(valid > 0, b, dtype(np.nan))):
+        found = bracewell.LeastSquaresSolver(beam).solve(values, iterations=200, weights=valid)
+        for kind in (bool, np.uint8, np.float32, np.float64):
+            assert np.array_equal(bracewell.LeastSquaresSolver(beam).solve(values, iterations=200, weights=valid.astype(kind)), found)
+        assert relative_error(matrix @ found.ravel(), matrix @ expected) < tolerance
+    with pytest.raises(TypeError, match="weights: expected"):
+        bracewell.LeastSquaresSolver(beam).solve(b, weights=valid.astype(complex))
+    for method in ("conjugate_gradients", "sirt", "total_variation"):
+        solver = bracewell.LeastSquaresSolver(beam, method=method)
+        found = [solver.solve(np.where(valid > 0, b, dtype(garbage)), weights=valid) for garbage in (0, 1e4, np.nan)]
+        assert np.isfinite(found).all() and np.array_equal(found[0], found[1]) and np.array_equal(found[0], found[2])
+
+
 @pytest.mark.parametrize("method", ["sirt", "total_variation"])
 def test_other_methods_lower_the_residual_and_keep_signs(rng, method):
     n, angles = 32, np.arange(20) * np.pi / 20

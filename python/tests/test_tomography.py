@@ -255,6 +255,69 @@ def test_raw_frames_become_attenuation(rng):
     assert relative_error(found, attenuation.transpose(1, 0, 2)) < 1e-12
 
 
+def bridged(sinogram, valid):
+    """Straight lines between the nearest valid values of every row."""
+    out = sinogram.copy()
+    for row, good in zip(out.reshape(-1, out.shape[-1]), valid.reshape(-1, out.shape[-1]) > 0):
+        row[~good] = np.interp(np.flatnonzero(~good), np.flatnonzero(good), row[good])
+    return out
+
+
+def spoiled(rng, turns=1):
+    """Frames of three blobs with dead columns and single values that are no data, and what is true of them."""
+    n, count = 128, 181
+    angles = np.arange(count) * turns * np.pi / (count - 1)
+    attenuation = np.zeros((2, count, n))
+    for x, y, size in ((20, 5, 6), (-15, 22, 8), (4, -30, 5)):
+        s = x * np.cos(angles) + y * np.sin(angles) + 66.5
+        attenuation += np.exp(-(np.arange(n) - s[:, None])**2 / (2 * size**2))
+    flat, dark = rng.uniform(5, 9, size=(2, n)), rng.uniform(0.1, 1, size=(2, n))
+    raw = np.ascontiguousarray(np.exp(-attenuation.transpose(1, 0, 2)) * (flat - dark) + dark)
+    valid = np.ones_like(attenuation)
+    valid[:, :, 40:43] = valid[:, ::2, 90] = valid[0, 20:60, 100:103] = 0
+    valid[rng.uniform(size=valid.shape) < 0.01] = 0
+    raw[valid.transpose(1, 0, 2) == 0] = np.where(rng.uniform(size=(valid == 0).sum()) < 0.5, np.nan, 0)  # not finite, without light
+    return angles, attenuation, raw, dark, flat, valid
+
+
+@pytest.mark.parametrize("dtype, tolerance", [(np.float64, 1e-12), (np.float32, 2e-5)])
+def test_values_that_are_no_data_are_marked_and_passed_on(rng, dtype, tolerance):
+    angles, attenuation, raw, dark, flat, valid = spoiled(rng)
+    raw, dark, flat = (values.astype(dtype) for values in (raw, dark, flat))
+    found, marks = bracewell.normalise_projections(raw, dark, flat, return_valid=True)
+    assert marks.dtype == found.dtype == dtype and np.array_equal(marks, valid)
+    assert np.array_equal(bracewell.normalise_projections(raw, dark, flat), found)
+    assert relative_error(found, bridged(attenuation, valid)) < tolerance
+
+    striped = np.where(valid > 0, attenuation + 0.3 * (np.arange(128) == 60), np.nan).astype(dtype)
+    for method in ("sorting", "all", "wavelet", "offset"):
+        clean = bracewell.remove_stripes(striped, method, valid=valid)
+        assert np.array_equal(clean, bracewell.remove_stripes(np.where(valid > 0, striped, dtype(1e4)), method, valid=valid > 0))
+        assert relative_error(bridged(clean, valid), clean) < 1e-5
+        assert np.linalg.norm((clean - attenuation)[:, :, 60]) < 0.5 * np.linalg.norm(0.3 * np.ones((2, 181)))
+        assert np.array_equal(bracewell.remove_stripes(striped[1], method, valid=valid[1]), clean[1])
+    with pytest.raises(ValueError, match=r"remove_stripes: valid: expected \[2, 181, 128\], found \[181, 128\]"):
+        bracewell.remove_stripes(striped, valid=valid[0])
+
+
+@pytest.mark.parametrize("turns", [1, 2])
+def test_values_that_are_no_data_do_not_move_the_axis(rng, turns):
+    angles, attenuation, _, _, _, valid = spoiled(rng, turns)
+    find = bracewell.find_centre if turns == 1 else bracewell.find_overlap
+    lost = valid[0].copy()
+    lost[30] = 0  # a view without light
+    expected = find(bridged(attenuation[0], valid[0]), angles)
+    for garbage in (np.nan, 1e4):
+        assert abs(find(np.where(valid[0] > 0, attenuation[0], garbage), angles, valid=valid[0]) - expected) < 1e-6
+        assert abs(find(np.where(lost > 0, attenuation[0], garbage).astype(np.float32), angles, valid=lost > 0) - 66.5) < 0.3
+    with pytest.raises(ValueError, match="expected finite values"):
+        find(np.where(valid[0] > 0, attenuation[0], np.nan), angles)
+    with pytest.raises(ValueError, match="valid: expected some values above 0, found none"):
+        find(attenuation[0], angles, valid=np.zeros_like(valid[0]))
+    with pytest.raises(ValueError, match="valid: expected .* found"):
+        find(attenuation[0], angles, valid=valid)
+
+
 def test_even_angles_weigh_the_same():
     assert np.allclose(bracewell.angular_density_weights(ANGLES), 1)
     assert np.allclose(bracewell.angular_density_weights([0, 0, np.pi / 2]), [0.75, 0.75, 1.5])

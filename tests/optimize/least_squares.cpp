@@ -297,6 +297,39 @@ TEST_CASE("total variation: least squares without it, and the conditions of a mi
   }
 }
 
+TEMPLATE_TEST_CASE("values of weight 0 are left out, whatever they are", "", float, double) {
+  const Space space;
+  Problem<TestType> problem;
+  for (int z = 0; z < slices; ++z)
+    for (const int k : {0, 3 + z, 20, 55})
+      problem.w(k, z) = 0;
+  const auto weights = to_device<TestType>(problem.w, angles, width);
+  const auto solved = [&](Method method, double garbage) {
+    Matrix b = problem.b;
+    for (Eigen::Index i = 0; i < b.size(); ++i)
+      b.data()[i] = problem.w.data()[i] == 0 ? garbage : b.data()[i];
+    const LeastSquaresSolver<Space, TestType> solver(space, shape_of(method));
+    const View<TestType> images("images", slices, rows, columns);
+    solver.solve(space, problem.pair, to_device<TestType>(b, angles, width), images, {.iterations = 45},
+                 weights);
+    for (const double residual : solver.residuals(space))
+      CHECK(std::isfinite(residual));
+    return to_host(images);
+  };
+  for (const Method method : {Method::ConjugateGradients, Method::SIRT, Method::TotalVariation}) {
+    const Matrix expected = solved(method, 0);
+    CHECK(expected.norm() > 0);
+    for (const double garbage : {double(NAN), double(INFINITY), 1e30})
+      CHECK(solved(method, garbage) == expected);
+  }
+  std::vector<int> all(pixels);
+  for (int i = 0; i < pixels; ++i)
+    all[std::size_t(i)] = i;
+  CHECK(error(solved(Method::ConjugateGradients, NAN),
+              problem.least_squares(Matrix::Zero(pixels, slices), all)) <
+        (sizeof(TestType) == 4 ? 2e-3 : 1e-9));
+}
+
 TEST_CASE("by the normal operator alone results are those of the pair; slabs may have fewer slices") {
   const Space space;
   // Without a singular value far above the others, after which conjugate gradients lose orthogonality: by then another

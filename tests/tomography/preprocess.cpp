@@ -4,6 +4,7 @@
 
 #include <bracewell/tomography/angle_weights.hpp>
 #include <bracewell/tomography/find_centre.hpp>
+#include <bracewell/tomography/half_acquisition.hpp>
 #include <bracewell/tomography/preprocess.hpp>
 #include <bracewell/tomography/stripes.hpp>
 
@@ -403,6 +404,39 @@ TEST_CASE("angles in any order have the same axis") {
   Values angles = even_angles(240);
   std::shuffle(angles.begin(), angles.end(), std::mt19937(6));
   CHECK(std::abs(find_centre(space, frames<double>(head(n, angles, 96.5), n), angles) - 96.5) < 0.25);
+}
+
+TEMPLATE_TEST_CASE("values that are no data do not move the axis", "", float, double) {
+  const Space space;
+  const int n = 200, P = 240;
+  for (const double span : {1., 2.}) { // half turns
+    const Values angles = even_angles(P, span * std::numbers::pi);
+    Values rows = head(n, angles, 96.5), marks(rows.size(), 1);
+    for (int p = 0; p < P; ++p)
+      for (int i = 0; i < n; ++i)
+        if ((i >= 40 && i < 44) || i == 150 || (p * 7 + i * 13) % 41 == 0 || p == 17 || p == 18 || p == P - 1)
+          marks[at(p * n + i)] = 0;
+    const auto axis_of = [&](const Values& values, const Values& of_marks) {
+      const auto sinogram = frames<TestType>(values, n), valid = frames<TestType>(of_marks, n);
+      return span > 1 ? find_overlap(space, sinogram, angles, {}, valid)
+                      : find_centre(space, sinogram, angles, {}, valid);
+    };
+    double found = 0;
+    for (const double garbage : {1e4, double(NAN)}) {
+      for (std::size_t k = 0; k < rows.size(); ++k)
+        if (marks[k] == 0)
+          rows[k] = garbage;
+      const double axis = axis_of(rows, marks);
+      CHECK(std::abs(axis - 96.5) < 0.25);
+      if (found > 0)
+        CHECK(axis == found);
+      found = axis;
+    }
+    CHECK_THROWS_MATCHES(axis_of(rows, Values(rows.size())), Error,
+                         MessageMatches(ContainsSubstring("valid: expected some values above 0")));
+    CHECK_THROWS_MATCHES(axis_of(rows, Values(std::size_t(n))), Error,
+                         MessageMatches(ContainsSubstring("valid: expected [240, 200]")));
+  }
 }
 
 TEST_CASE("the search for the axis says how far it is") {

@@ -57,7 +57,8 @@ public:
   /// @param pair     with project(space, images, data) and backproject(space, data, images)
   /// @param data     [...] of the shape's data
   /// @param images   of the shape's images: where the iterations begin, and their result
-  /// @param weights  w, not negative: of the shape of the data; 1 by default. 0 leaves a value out
+  /// @param weights  w, not negative: of the shape of the data; 1 by default. 0 leaves a value out, also one that is
+  ///                 not finite
   /// @param mask     1 where images are solved for, 0 where they stay as they are: of the shape of the images or of one of
   ///                 them, [rows, columns]
   /// @return the number of iterations that were made

@@ -31,7 +31,8 @@ namespace Impl {
 template <class ExecutionSpace, class T>
 double find_centre(const ExecutionSpace& space,
                    const Array<const T, typename ExecutionSpace::memory_space>& sinogram,
-                   const std::vector<double>& angles, const CentreOptions& options);
+                   const std::vector<double>& angles, const CentreOptions& options,
+                   const Array<const T, typename ExecutionSpace::memory_space>& valid);
 } // namespace Impl
 
 /// Finds the detector pixel of the rotation axis from one sinogram. Half a turn and its mirror image make a whole
@@ -41,14 +42,18 @@ double find_centre(const ExecutionSpace& space,
 /// a parabola leads between them. It allocates what it needs, and waits for the result.
 /// @param sinogram  [P, n] attenuation, not filtered
 /// @param angles    P angles in radians, any order, at least half a turn; the first half turn is used
+/// @param valid     [P, n] as normalise_projections writes it: values where it is 0 are not read, but interpolated in their
+///                  row; or none
 /// @throws Error on shapes that do not fit, angles that are not finite or span less than 170 degrees, an empty range,
 ///         and values that are not finite or the same everywhere
 template <class ExecutionSpace, class Sinogram>
 double find_centre(const ExecutionSpace& space, const Sinogram& sinogram, const std::vector<double>& angles,
-                   const CentreOptions& options = {}) {
+                   const CentreOptions& options = {},
+                   const Array<const typename Sinogram::non_const_value_type,
+                               typename ExecutionSpace::memory_space>& valid = {}) {
   using T = typename Sinogram::non_const_value_type;
   return Impl::find_centre<ExecutionSpace, T>(
-      space, Array<const T, typename ExecutionSpace::memory_space>(sinogram), angles, options);
+      space, Array<const T, typename ExecutionSpace::memory_space>(sinogram), angles, options, valid);
 }
 
 namespace Impl {
@@ -56,7 +61,8 @@ namespace Impl {
 template <class ExecutionSpace, class T>
 double find_centre(const ExecutionSpace& space,
                    const Array<const T, typename ExecutionSpace::memory_space>& sinogram,
-                   const std::vector<double>& angles, const CentreOptions& options) {
+                   const std::vector<double>& angles, const CentreOptions& options,
+                   const Array<const T, typename ExecutionSpace::memory_space>& valid) {
   constexpr Arguments arguments{"find_centre"};
   const int n = check_searched_sinogram(arguments, sinogram, angles);
   const double first = options.first.value_or(n / 2 - n / 4), last = options.last.value_or(n / 2 + n / 4);
@@ -68,19 +74,20 @@ double find_centre(const ExecutionSpace& space,
                     "above 0, at most 1", [&] { return number(options.object_radius); });
   const std::vector<int> rows = first_half_turn(arguments, angles);
   Kokkos::Profiling::ScopedRegion region("Bracewell::find_centre");
-  check_searched_values(arguments, space, sinogram.data, sinogram.size());
+  const SearchedSinogram<ExecutionSpace, T> searched(arguments, space, sinogram, valid, angles);
   const auto order = device_copy(space, "Bracewell::find_centre::rows", rows);
   const CentreSearch<ExecutionSpace, T> axis{
-      sinogram.data, order.data(), n, static_cast<int>(rows.size()), options.object_radius, options.progress};
+      searched.data(),       order.data(),    n, static_cast<int>(rows.size()),
+      options.object_radius, options.progress};
   return axis.search(space, first, last);
 }
 
 } // namespace Impl
 
 #define BRACEWELL_INSTANCES_FIND_CENTRE(Extern, Space, Real)                                                 \
-  Extern template double Impl::find_centre<Space, Real>(const Space&,                                        \
-                                                        const Array<const Real, Space::memory_space>&,       \
-                                                        const std::vector<double>&, const CentreOptions&);
+  Extern template double Impl::find_centre<Space, Real>(                                                     \
+      const Space&, const Array<const Real, Space::memory_space>&, const std::vector<double>&,               \
+      const CentreOptions&, const Array<const Real, Space::memory_space>&);
 BRACEWELL_DECLARE(BRACEWELL_INSTANCES_FIND_CENTRE)
 
 } // namespace Bracewell

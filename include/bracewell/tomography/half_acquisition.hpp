@@ -44,11 +44,14 @@ struct OverlapOptions {
 /// It looks at 256 pairs of rows at most. It allocates what it needs, and waits for the result.
 /// @param sinogram  [P, n] attenuation, not filtered
 /// @param angles    P angles in radians, any order, over 350 degrees at least
+/// @param valid     as find_centre has it, or none
 /// @throws Error on shapes that do not fit, angles that are not finite or span less, and values that are not finite or the
 ///         same everywhere
 template <class ExecutionSpace, class Sinogram>
 double find_overlap(const ExecutionSpace& space, const Sinogram& sinogram, const std::vector<double>& angles,
-                    const OverlapOptions& options = {}) {
+                    const OverlapOptions& options = {},
+                    const Array<const typename Sinogram::non_const_value_type,
+                                typename ExecutionSpace::memory_space>& valid = {}) {
   using T = typename Sinogram::non_const_value_type;
   using MemorySpace = typename ExecutionSpace::memory_space;
   constexpr Impl::Arguments arguments{"find_overlap"};
@@ -58,8 +61,8 @@ double find_overlap(const ExecutionSpace& space, const Sinogram& sinogram, const
   arguments.within("options.least", least, 2, n, " columns");
   Kokkos::Profiling::ScopedRegion region("Bracewell::find_overlap");
   const auto pairs = Impl::opposite_rows(arguments, angles);
-  Impl::check_searched_values(arguments, space, in.data, in.size());
-  return Impl::search_overlap(space, in.data, n, pairs, least);
+  const Impl::SearchedSinogram<ExecutionSpace, T> searched(arguments, space, in, valid, angles);
+  return Impl::search_overlap(space, searched.data(), n, pairs, least);
 }
 
 /// Makes the wider rows of half acquisition. A method reconstructs them with the angles of the whole turn and the centre

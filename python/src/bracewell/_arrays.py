@@ -222,6 +222,11 @@ def as_like(values: Any, like: Array, dtype: str) -> Array:
     return numpy.ascontiguousarray(values, dtype=dtype)
 
 
+def as_weights(array: Array, like: Array) -> Array:
+    """Weights or a mask of any real type in the precision of `like`; complex ones as they are, which operators refuse."""
+    return array if is_complex(array) else as_like(array, like, real_type(like))
+
+
 def on_host(values: Any, dtype: str) -> numpy.ndarray:
     """Values as a contiguous NumPy array of that type."""
     expect_plain(values)

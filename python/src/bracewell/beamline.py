@@ -8,7 +8,7 @@ from typing import Any, Optional
 
 from . import _core
 from ._arrays import Array, as_real, current_stream, empty, expect_shape, result, shape_of, whole
-from .tomography import _radians
+from .tomography import _mask, _radians
 
 
 def _like(function: str, sinograms: Array) -> tuple[Array, Array, tuple[int, ...]]:
@@ -49,7 +49,7 @@ def retrieve_phase(sinograms: Array, *, wavelength: float, distance: float, pixe
     _core.RowPlan.phase(empty(sinograms, (1,), "real"), str(method), max(1, shape[1]), shape[0], shape[2], float(wavelength),
                         float(distance), float(pixel_size), float(delta_beta), float(regularisation),
                         None if padding is None else whole("padding", padding), bool(attenuation),
-                        stream).execute(sinograms, out, stream)
+                        stream).execute(sinograms, out, None, stream)
     return result(out, given)
 
 
@@ -89,7 +89,8 @@ def bin_frames(frames: Array, bin: int, *, stream: Optional[int] = None) -> Arra
     return result(out, given)
 
 
-def find_overlap(sinogram: Array, angles: Any, *, degrees: Optional[bool] = None, least: int = 0, stream: Optional[int] = None) -> float:
+def find_overlap(sinogram: Array, angles: Any, *, degrees: Optional[bool] = None, least: int = 0, valid: Optional[Array] = None,
+                 stream: Optional[int] = None) -> float:
     """The detector coordinate of the rotation axis of a scan over a whole turn, also near an end of the detector: where rows and the
     mirror images of those half a turn later are most alike. Waits.
 
@@ -98,12 +99,14 @@ def find_overlap(sinogram: Array, angles: Any, *, degrees: Optional[bool] = None
         angles: radians, over 350 degrees at least.
         degrees: True: angles are in degrees. False: in radians, as by default, where none of more than a turn is taken.
         least: columns that overlap at least; 0: a fiftieth of the width, 8 at least.
+        valid: a mask, as `find_centre` takes it.
 
     Raises:
         ValueError: on values that are not finite, or the same everywhere.
     """
     sinogram = as_real(sinogram)
-    return _core.find_overlap(sinogram, _radians("find_overlap", angles, degrees), int(least), current_stream(sinogram, stream))
+    return _core.find_overlap(sinogram, _radians("find_overlap", angles, degrees), int(least), _mask("find_overlap", valid, sinogram),
+                              current_stream(sinogram, stream))
 
 
 def weigh_half_acquisition(sinograms: Array, centre: float, *, stream: Optional[int] = None) -> tuple[Array, float]:

@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import Any, Callable, Optional, Union
 
 from . import _core
-from ._arrays import Array, Planned, as_real, current_stream, expect_shape, place, result, shape_of, zeros
+from ._arrays import Array, Planned, as_real, as_weights, current_stream, expect_shape, place, result, shape_of, zeros
 from .tomography import FourierNormal, Laminography, Tomography
 
 
@@ -46,7 +46,8 @@ class LeastSquaresSolver(Planned):
             sinograms: b.
             start: images from which iterations begin; zeros by default.
             iterations: at most.
-            weights: w, not negative, of the shape of the sinograms; 0 leaves a value out.
+            weights: w, not negative, of the shape of the sinograms; 0 leaves a value out, also one that is not finite: the mask of
+                `normalise_projections` is one of them.
             mask: 1 where images are solved for, 0 where they stay as they are: of their shape or that of one of them.
             discrepancy: a slice ends with the first iterate whose sum of w (b - A x)^2 is at most the square of it; waits. 0: none.
             relaxation: of sirt, 0 to 2.
@@ -74,7 +75,8 @@ class LeastSquaresSolver(Planned):
             if found not in shapes:
                 raise ValueError(f"bracewell.LeastSquaresSolver.solve: {name}: expected "
                                  f"{' or '.join(str(list(shape)) for shape in shapes)}, found {list(found)}")
-            return as_real(array, sinograms).reshape(-1, *found[-2:])
+            array = as_weights(array, sinograms) if name in ("weights", "mask") else as_real(array, sinograms)
+            return array.reshape(-1, *found[-2:])
 
         leading = () if flat else (sinograms.shape[0] if independent else self.pair.rows,)
         data = batch("sinograms", sinograms, (*leading, *sizes))

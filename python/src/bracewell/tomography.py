@@ -20,8 +20,8 @@ from typing import Any, NamedTuple, Optional
 import numpy
 
 from . import _core
-from ._arrays import (Array, Planned, as_real, current_stream, empty, expect_shape, number, on_host, place, result, shape_of,
-                      whole)
+from ._arrays import (Array, Planned, as_real, as_weights, current_stream, empty, expect_shape, number, on_host, place, result,
+                      shape_of, whole)
 
 
 def _numbers(values: Any) -> list[float]:
@@ -270,6 +270,16 @@ class Laminography(Planned):
         return self._plans[key]
 
 
+def _mask(function: str, valid: Optional[Array], sinograms: Array) -> Optional[Array]:
+    """A mask of sinograms in their precision."""
+    if valid is None:
+        return None
+    found, expected = shape_of(function, "valid", valid), tuple(sinograms.shape)
+    if found != expected:
+        raise ValueError(f"bracewell.{function}: valid: expected {list(expected)}, found {list(found)}")
+    return as_weights(valid, sinograms)
+
+
 def filter_projections(sinograms: Array, filter: str = "shepp", *, padding: str = "edge", shift: float = 0,
                        stream: Optional[int] = None) -> Array:
     """Filters the rows of sinograms by FFTs of at least twice their width (Ramachandran and Lakshminarayanan, PNAS 68, 1971).
@@ -292,12 +302,12 @@ def filter_projections(sinograms: Array, filter: str = "shepp", *, padding: str 
     stream = current_stream(sinograms, stream)
     rows = batch.shape[0] * batch.shape[1] if len(batch.shape) == 3 else 1
     _core.RowPlan.filter(empty(sinograms, (1,), "real"), str(filter), padding == "edge", max(1, rows), shape[-1], float(shift),
-                         stream).execute(batch, out, stream)
+                         stream).execute(batch, out, None, stream)
     return result(out.reshape(shape), sinograms)
 
 
 def remove_stripes(sinograms: Array, method: str = "sorting", *, strength: float = 1, window: int = 5, levels: int = 3,
-                   damping: float = 1, dead: float = 3, stream: Optional[int] = None) -> Array:
+                   damping: float = 1, dead: float = 3, valid: Optional[Array] = None, stream: Optional[int] = None) -> Array:
     """Removes stripes along the angles, which become rings in the reconstruction.
 
     Args:
@@ -310,6 +320,8 @@ def remove_stripes(sinograms: Array, method: str = "sorting", *, strength: float
         levels: of wavelet; wider stripes than about 2**levels / 2 columns stay.
         damping: of wavelet, 0.1 to 100 cycles per scan over which stripes may change.
         dead: columns whose values change this many times more or less than their neighbours' are interpolated; 0: none. Not of all.
+        valid: a mask of the shape of the sinograms, see `normalise_projections`. Values where it is 0 are not read; they lie on straight
+            lines between their neighbours in the row.
 
     Returns:
         Sinograms of the same shape.
@@ -318,14 +330,16 @@ def remove_stripes(sinograms: Array, method: str = "sorting", *, strength: float
     sinograms = as_real(sinograms)
     out = empty(sinograms, shape if len(shape) == 3 else (1, *shape), "real")
     out[...] = sinograms.reshape(out.shape)
+    valid = _mask("remove_stripes", valid, sinograms)
+    valid = valid if valid is None else valid.reshape(out.shape)
     stream = current_stream(sinograms, stream)
     _core.RowPlan.stripes(empty(sinograms, (1,), "real"), shape[-2], shape[-1], str(method), float(strength), int(window), int(levels),
-                          float(damping), float(dead), stream).execute(out, out, stream)
+                          float(damping), float(dead), stream).execute(out, out, valid, stream)
     return result(out.reshape(shape), sinograms)
 
 
 def find_centre(sinogram: Array, angles: Any, *, degrees: Optional[bool] = None, first: Optional[float] = None,
-                last: Optional[float] = None, stream: Optional[int] = None) -> float:
+                last: Optional[float] = None, valid: Optional[Array] = None, stream: Optional[int] = None) -> float:
     """The detector coordinate of the rotation axis, from one sinogram over half a turn (Vo, Drakopoulos, Atwood and Reinhard, Opt.
     Express 22, 2014). Waits.
 
@@ -334,6 +348,7 @@ def find_centre(sinogram: Array, angles: Any, *, degrees: Optional[bool] = None,
         angles: radians.
         degrees: True: angles are in degrees. False: in radians, as by default, where none of more than a turn is taken.
         first, last: pixels between which to search; a quarter of the width on either side of the middle.
+        valid: a mask of the shape of the sinogram, see `normalise_projections`. Values where it is 0 are not read, but interpolated.
 
     Raises:
         ValueError: on values that are not finite, or the same everywhere: there is no axis to be found.
@@ -341,20 +356,24 @@ def find_centre(sinogram: Array, angles: Any, *, degrees: Optional[bool] = None,
     shape_of("find_centre", "sinogram", sinogram)
     sinogram = as_real(sinogram)
     return _core.find_centre(sinogram, _radians("find_centre", angles, degrees), number("first", first), number("last", last),
-                             current_stream(sinogram, stream))
+                             _mask("find_centre", valid, sinogram), current_stream(sinogram, stream))
 
 
 def normalise_projections(raw: Array, dark: Optional[Array] = None, flat: Optional[Array] = None, *, logarithm: bool = True,
-                          air: tuple[int, int] = (0, 0), stream: Optional[int] = None) -> Array:
-    """Raw frames to sinograms: (raw - dark) / (flat - dark), minus the logarithm (Beer-Lambert).
+                          air: tuple[int, int] = (0, 0), return_valid: bool = False, stream: Optional[int] = None) -> Any:
+    """Raw frames to sinograms: (raw - dark) / (flat - dark), minus the logarithm (Beer-Lambert). Values that are not finite, or have no
+    light, lie on straight lines between their neighbours in the row.
 
     Args:
         raw: real ``[angles, slices, width]``.
         dark, flat: mean frames without beam and without object, real ``[slices, width]``.
         air: columns [begin, end) that see air, by whose mean each row is divided.
+        return_valid: whether to return the mask of values that are data, too.
 
     Returns:
-        Real ``[slices, angles, width]``.
+        Real ``[slices, angles, width]``; with return_valid a pair of these and a mask of this shape and type: 1 where frames say something, 0
+        where a value comes from its neighbours. `remove_stripes`, `find_centre` and `find_overlap` take it as valid,
+        `LeastSquaresSolver.solve` takes it as weights.
     """
     shape = shape_of("normalise_projections", "raw", raw)
     if len(shape) != 3:
@@ -369,8 +388,9 @@ def normalise_projections(raw: Array, dark: Optional[Array] = None, flat: Option
     given, raw = raw, as_real(raw)
     dark, flat = (frames if frames is None else as_real(frames, raw) for frames in (dark, flat))
     out = empty(raw, (shape[1], shape[0], shape[2]), "real")
-    _core.normalise_projections(raw, dark, flat, out, logarithm, *air, current_stream(raw, stream))
-    return result(out, given)
+    valid = empty(raw, out.shape, "real") if return_valid else None
+    _core.normalise_projections(raw, dark, flat, out, valid, logarithm, *air, current_stream(raw, stream))
+    return (result(out, given), result(valid, given)) if return_valid else result(out, given)
 
 
 def angular_density_weights(angles: Any, *, degrees: Optional[bool] = None) -> list[float]:

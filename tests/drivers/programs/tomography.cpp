@@ -429,13 +429,15 @@ TEST_CASE("slices as TIFF files and as Zarr are those of HDF5; a script repeats 
 TEST_CASE("while a run goes on there is a picture of the middle slice") {
   const TemporaryFolder folder;
   write_scan(folder / "scan.h5", Disc{}, true);
-  run_well(folder,
-           "mkdir seen; ( " + tomography +
-               " --scan scan.h5 --centre 50 --solver sirt --method line --iterations 60 --out x.h5 && touch "
-               "done ) & "
-               "while kill -0 $! 2>/dev/null; do [ -e x_first.png ] && cp x_first.png seen; sleep 0.02; "
-               "done; [ -e done ]");
+  run_well(
+      folder,
+      "mkdir seen; ( " + tomography +
+          " --scan scan.h5 --centre 50 --solver sirt --method line --iterations 60 --out x.h5 && touch "
+          "done ) & "
+          "while kill -0 $! 2>/dev/null; do if [ -e x_first.png ] && [ ! -e seen/x_first.png ]; then "
+          "cp x_first.png seen; [ -e x.h5 ] || touch seen/before_slices; fi; sleep 0.02; done; [ -e done ]");
   CHECK(fs::file_size(folder / "seen/x_first.png") > 0);
+  CHECK(fs::exists(folder / "seen/before_slices"));
   CHECK_FALSE(fs::exists(folder / "x_first.png"));
   CHECK(fs::file_size(folder / "x_middle.png") > 0);
 }

@@ -310,6 +310,20 @@ TEST_CASE("--align finds the angles and the shifts of a scan that drifts") {
   CHECK(after.pixels < 0.1);
   const double without = number_after(run_well(folder, command + "--centre 47 --solver cgls"), "residual ");
   CHECK(10 * number_after(outcome.out, "residual ") < without);
+  { // A scan that does not drift keeps its views.
+    Drift still;
+    std::ranges::fill(still.shifts, 0), std::ranges::fill(still.angle_errors, 0);
+    still.write(folder / "still.h5");
+    const std::string plain =
+        tomography + " --scan still.h5 --no-log --span 180 --centre 47.3 --out slices.h5 --overwrite ";
+    run_well(folder, plain);
+    const std::vector<float> expected = slices(folder / "slices.h5");
+    const Outcome kept = run(folder, plain + "--align");
+    INFO(kept.err);
+    REQUIRE(kept.code == 0);
+    CHECK(kept.err.find("they stay as they are") != std::string::npos);
+    CHECK(slices(folder / "slices.h5") == expected);
+  }
   for (const std::string options : {"--method log-polar", "--half-acquisition --span 360"})
     expect_bad_input(folder,
                      tomography + " --scan scan.h5 --no-log --out x.h5 --centre 47 --align " + options,

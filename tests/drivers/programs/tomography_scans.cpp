@@ -7,6 +7,7 @@
 
 #include <hdf5.h>
 
+#include <array>
 #include <cstring>
 #include <numeric>
 
@@ -154,15 +155,34 @@ TEST_CASE("layouts: image_key, frames and angles elsewhere, a folder of TIFF fil
       add(projection(p), 0, angles[p]);
     }
     add(frames(1, 60200), 1, 180);
-    Hdf5Writer writer(folder / "nx.h5");
-    const std::string detector = "/entry1/tomo_entry/instrument/detector/";
-    writer.write<std::uint16_t>(detector + "data", {std::int64_t(keys.size()), rows, width}, all);
-    writer.write<std::int64_t>(detector + "image_key", {std::int64_t(keys.size())}, keys);
-    writer.write<double>("/entry1/tomo_entry/sample/rotation_angle", {std::int64_t(keys.size())}, of_all);
-    writer.commit();
+    const std::string diamond = "/entry1/tomo_entry/", esrf = "/entry0000/";
+    for (const auto& [detector, of_angles] : std::vector<std::pair<std::string, std::string>>{
+             {diamond + "instrument/detector/", diamond + "sample/rotation_angle"},
+             {diamond + "data/", diamond + "data/rotation_angle"}, // as Savu has it
+             {esrf + "instrument/detector/", esrf + "sample/rotation_angle"}}) {
+      CAPTURE(detector, of_angles);
+      Hdf5Writer writer(folder / "nx.h5");
+      writer.write<std::uint16_t>(detector + "data", {std::int64_t(keys.size()), rows, width}, all);
+      writer.write<std::int64_t>(detector + "image_key", {std::int64_t(keys.size())}, keys);
+      writer.write<double>(of_angles, {std::int64_t(keys.size())}, of_all);
+      writer.commit();
+      run_well(folder, command("--scan nx.h5 --centre 30.25"));
+      CHECK(relative_error(slices(folder), expected) < 1e-6);
+    }
   }
-  run_well(folder, command("--scan nx.h5 --centre 30.25"));
-  CHECK(relative_error(slices(folder), expected) < 1e-6);
+  // The spellings of Data Exchange
+  for (const auto& [white, dark, theta] : std::vector<std::array<std::string, 3>>{
+           {"data_flat", "data_dark", "angles"}, {"white", "dark", "angle"}, {"flat", "dark", "theta"}}) {
+    CAPTURE(white, dark, theta);
+    Hdf5Writer writer(folder / "nx.h5");
+    writer.write<std::uint16_t>("/exchange/data", {120, rows, width}, counts);
+    writer.write<std::uint16_t>("/exchange/" + white, {5, rows, width}, frames(5, 60200));
+    writer.write<std::uint16_t>("/exchange/" + dark, {3, rows, width}, frames(3, 200));
+    writer.write<double>("/exchange/" + theta, {120}, angles);
+    writer.commit();
+    run_well(folder, command("--scan nx.h5 --centre 30.25"));
+    CHECK(relative_error(slices(folder), expected) < 1e-6);
+  }
 
   { // frames and angles elsewhere
     Hdf5Writer writer(folder / "bare.h5");
@@ -196,7 +216,7 @@ TEST_CASE("layouts: image_key, frames and angles elsewhere, a folder of TIFF fil
     for (int k = 0; k < count; ++k) {
       if (k == missing)
         continue;
-      char number[8];
+      char number[16];
       std::snprintf(number, sizeof number, "%04d", k);
       TiffWriter writer(folder / "tif" / (name + number + ".tif"), width, rows, 1);
       std::vector<float> page;
@@ -277,6 +297,29 @@ TEST_CASE("frames that are no data are counted, left out, and refused above a sh
     CHECK(Hdf5Reader(folder / "x.h5").attribute("/exchange/data", "unused_frames") == 4);
     fs::remove(folder / "x.h5"), fs::remove(folder / "x_middle.png");
     expect_bad_input(folder, plain + "--strict", {"4 of 120 frames", "--strict"});
+  }
+  { // Frames with 2 % of the light are data, and so are frames of which half a row is dark
+    Counts dim = counts;
+    for (std::size_t i = 0; i < rows * width; ++i)
+      dim[9 * rows * width + i] = 200 + 1200;
+    for (std::size_t row = 0; row < rows; ++row)
+      std::fill_n(dim.begin() + std::ptrdiff_t((10 * rows + row) * width), width / 2, std::uint16_t(200));
+    write(folder / "scan.h5", angles, dim);
+    CHECK(run_well(folder, plain).find("120 projections") != std::string::npos);
+  }
+  { // Without flat frames the light is the usual brightness of the projections
+    Counts spoilt = counts;
+    for (const int frame : {7, 30})
+      std::fill_n(spoilt.begin() + frame * rows * width, rows * width, std::uint16_t(400));
+    Hdf5Writer writer(folder / "bare.h5");
+    writer.write<std::uint16_t>("/exchange/data", {120, rows, width}, spoilt);
+    writer.commit();
+    const Outcome outcome = run(folder, command("--scan bare.h5 --span 180 --centre 30.25 --air 0:3"));
+    INFO(outcome.err);
+    REQUIRE(outcome.code == 0);
+    CHECK(outcome.err.find("2 of 120 frames have no light or are saturated (row 1 of projections 7, 30)") !=
+          std::string::npos);
+    CHECK(outcome.out.find("118 projections") != std::string::npos);
   }
   std::vector<int> many(40);
   std::iota(many.begin(), many.end(), 50);
@@ -547,6 +590,8 @@ TEST_CASE("scans that went wrong once have their right slices") {
   for (const Case& one : std::vector<Case>{
            {"th_golden.h5", axis + "--zingers 0.5", 0.127, "they are sorted"},
            {"th_golden.h5", axis + "--stripes all", 0.142, "they are sorted"},
+           {"th_golden.h5", axis + "--zingers 0.5 --angles " + cases.path("golden_angles.txt"), 0.127,
+            "they are sorted"},
            {"th_golden_unwrapped.h5", axis + "--stripes all", 0.142, "they are sorted"},
            {"nxtomo.nxs", "", 0.13, "from /entry1/tomo_entry/instrument/detector/image_key 300 projections"},
            {"nxtomo.nxs", axis + "--stripes all", 0.142, "10 flat and 10 dark frames, of 2 times"},

@@ -37,7 +37,8 @@ struct TakeResidual {
   bool weighted; ///< what is left behind
 
   KOKKOS_FUNCTION Sums<1> operator()(int, std::int64_t i) const {
-    const T residual = data[i] - projections[i], weight = weights(i);
+    const T weight = weights(i);
+    const T residual = weight == T(0) ? T(0) : data[i] - projections[i]; // a value left out may be no number
     projections[i] = weighted ? weight * residual : residual;
     return {{double(residual) * residual * weight}};
   }

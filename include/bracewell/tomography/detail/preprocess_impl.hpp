@@ -142,6 +142,34 @@ void normalise(const ExecutionSpace& space, const Array<const T, MemorySpace>& i
                                                 places ? int(light.extents[0]) : 1, options});
 }
 
+/// Straight lines between the nearest valid values of a row, in place of those that are not; rows without any stay as they
+/// are.
+template <class T>
+struct BridgeInvalid {
+  T* values;
+  const T* valid;
+  int width;
+
+  template <class Member>
+  KOKKOS_FUNCTION void operator()(std::int64_t row, const Member& member) const {
+    T* const own = values + row * width;
+    const T* const marks = valid + row * width;
+    Kokkos::parallel_for(Kokkos::ThreadVectorRange(member, width), [&](int i) {
+      if (marks[i] > T(0))
+        return;
+      int left = i, right = i;
+      while (left >= 0 && !(marks[left] > T(0)))
+        --left;
+      while (right < width && !(marks[right] > T(0)))
+        ++right;
+      if (left >= 0 && right < width)
+        own[i] = own[left] + (own[right] - own[left]) * T(i - left) / T(right - left);
+      else if (left >= 0 || right < width)
+        own[i] = own[left >= 0 ? left : right];
+    });
+  }
+};
+
 /// A polynomial without constant term.
 template <class T>
 struct HardenRow {

@@ -6,6 +6,7 @@
 #include <bracewell/impl/checks.hpp>
 #include <bracewell/impl/memory.hpp>
 #include <bracewell/impl/row_loop.hpp>
+#include <bracewell/tomography/detail/preprocess_impl.hpp>
 #include <bracewell/tomography/detail/tuning.hpp>
 
 #include <algorithm>
@@ -64,6 +65,82 @@ void check_searched_values(const Arguments& arguments, const ExecutionSpace& spa
   arguments.require(limits.max_val > limits.min_val, "sinogram", "values that differ, those of an object",
                     [&] { return number(double(limits.min_val)) + " everywhere"; });
 }
+
+/// Whether a row has data: counts of values that are.
+template <class T>
+struct CountValid {
+  const T* valid;
+  int* counts;
+  int width;
+
+  KOKKOS_FUNCTION void operator()(std::int64_t row) const {
+    int count = 0;
+    for (int i = 0; i < width; ++i)
+      count += valid[row * width + i] > T(0) ? 1 : 0;
+    counts[row] = count;
+  }
+};
+
+/// The sinogram that an axis is searched in, checked. With a mask it is a copy, whose values that are no data lie on straight
+/// lines between their neighbours in the row; a row without data is taken to be the row of the nearest angle.
+template <class ExecutionSpace, class T>
+class SearchedSinogram {
+public:
+  using Input = Array<const T, typename ExecutionSpace::memory_space>;
+
+  SearchedSinogram(const Arguments& arguments, const ExecutionSpace& space, const Input& sinogram,
+                   const Input& valid, const std::vector<double>& angles)
+      : values_(sinogram.data) {
+    if (valid)
+      bridge(arguments, space, sinogram, valid, angles);
+    check_searched_values(arguments, space, values_, sinogram.size());
+  }
+
+  const T* data() const { return values_; }
+
+private:
+  void bridge(const Arguments& arguments, const ExecutionSpace& space, const Input& sinogram,
+              const Input& valid, const std::vector<double>& angles) {
+    arguments.same_shape("valid", valid, sinogram);
+    const std::int64_t rows = sinogram.extents[0], width = sinogram.extents[1];
+    const auto counts = device_vector<int>(space, "Bracewell::find_centre::counts", rows);
+    Kokkos::parallel_for("Bracewell::find_centre::count",
+                         Kokkos::RangePolicy<ExecutionSpace, Kokkos::IndexType<std::int64_t>>(space, 0, rows),
+                         CountValid<T>{valid.data, counts.data(), int(width)});
+    bridged_ = device_vector<T>(space, "Bracewell::find_centre::bridged", sinogram.size());
+    const auto row_of = [&](const T* values, std::int64_t row) {
+      return Kokkos::View<const T*, typename ExecutionSpace::memory_space, Kokkos::MemoryUnmanaged>(
+          values + row * width, static_cast<std::size_t>(width));
+    };
+    Kokkos::deep_copy(space, bridged_,
+                      Kokkos::View<const T*, typename ExecutionSpace::memory_space, Kokkos::MemoryUnmanaged>(
+                          sinogram.data, static_cast<std::size_t>(sinogram.size())));
+    for_each_row(space, "Bracewell::find_centre::bridge", rows,
+                 BridgeInvalid<T>{bridged_.data(), valid.data, int(width)});
+    space.fence("Bracewell::find_centre::counts");
+    const auto with_data = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), counts);
+    for (std::int64_t row = 0; row < rows; ++row) {
+      if (with_data(row) > 0)
+        continue;
+      std::int64_t nearest = -1;
+      const auto distance = [&](std::int64_t other) {
+        return std::abs(angles[std::size_t(other)] - angles[std::size_t(row)]);
+      };
+      for (std::int64_t other = 0; other < rows; ++other)
+        if (with_data(other) > 0 && (nearest < 0 || distance(other) < distance(nearest)))
+          nearest = other;
+      arguments.require(nearest >= 0, "valid", "some values above 0", "none");
+      Kokkos::deep_copy(space,
+                        Kokkos::View<T*, typename ExecutionSpace::memory_space, Kokkos::MemoryUnmanaged>(
+                            bridged_.data() + row * width, static_cast<std::size_t>(width)),
+                        row_of(bridged_.data(), nearest));
+    }
+    values_ = bridged_.data();
+  }
+
+  const T* values_;
+  Kokkos::View<T*, ExecutionSpace> bridged_;
+};
 
 /// The angles of the first half turn, in order.
 inline std::vector<int> first_half_turn(const Arguments& arguments, const std::vector<double>& angles) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <bracewell/tomography/detail/medians.hpp>
+#include <bracewell/tomography/detail/preprocess_impl.hpp>
 
 #include <Kokkos_Core.hpp>
 
@@ -150,34 +151,6 @@ struct MarkInvalidColumns {
       invalid += own[std::int64_t(p) * columns.width] > T(0) ? 0 : 1;
     T& mark = columns.dead(slice)[i];
     mark = 2 * invalid > columns.angles || (adds && mark != T(0)) ? T(1) : T(0);
-  }
-};
-
-/// Straight lines between the nearest valid values of a row, in place of those that are not; rows without any stay as they
-/// are.
-template <class T>
-struct BridgeInvalid {
-  T* values;
-  const T* valid;
-  int width;
-
-  template <class Member>
-  KOKKOS_FUNCTION void operator()(std::int64_t row, const Member& member) const {
-    T* const own = values + row * width;
-    const T* const marks = valid + row * width;
-    Kokkos::parallel_for(Kokkos::ThreadVectorRange(member, width), [&](int i) {
-      if (marks[i] > T(0))
-        return;
-      int left = i, right = i;
-      while (left >= 0 && !(marks[left] > T(0)))
-        --left;
-      while (right < width && !(marks[right] > T(0)))
-        ++right;
-      if (left >= 0 && right < width)
-        own[i] = own[left] + (own[right] - own[left]) * T(i - left) / T(right - left);
-      else if (left >= 0 || right < width)
-        own[i] = own[left >= 0 ? left : right];
-    });
   }
 };
 
