@@ -9,6 +9,7 @@
 #include <cmath>
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace Bracewell::Examples {
@@ -16,7 +17,7 @@ namespace {
 
 /// What one pixel of the frames had in the patterns that were looked at.
 struct Seen {
-  double sum = 0;
+  double sum = 0, squares = 0;
   float least = 0, greatest = 0;
   std::int32_t negative = 0, largest = 0; ///< values: below zero, at the end of the type
 };
@@ -36,6 +37,7 @@ struct LookAtPixel {
       all.least = starts ? value : Kokkos::fmin(all.least, value);
       all.greatest = starts ? value : Kokkos::fmax(all.greatest, value);
       all.sum += value;
+      all.squares += double(value) * value;
       all.negative += value < 0;
       all.largest += value >= end;
     }
@@ -93,6 +95,40 @@ std::vector<Seen> look(const Space& space, const Measurement& measurement,
   return all;
 }
 
+/// Mean and variance of the pixels that change, by which pixels that never change are judged. Rounded patterns without counting
+/// noise hold the same number again and again where little light fell on a background.
+class Changes {
+public:
+  Changes(const std::vector<Seen>& seen, const std::vector<std::int64_t>& places, double count) {
+    for (const std::int64_t at : places)
+      if (at >= 0 && seen[std::size_t(at)].least < seen[std::size_t(at)].greatest) {
+        const double mean = seen[std::size_t(at)].sum / count;
+        means_and_variances_.emplace_back(mean, seen[std::size_t(at)].squares / count - mean * mean);
+      }
+    std::ranges::sort(means_and_variances_);
+  }
+
+  /// Whether pixels with about as many counts change by less than counts do.
+  bool are_quiet(double mean) const {
+    const auto& all = means_and_variances_;
+    const auto mean_of = &std::pair<double, double>::first;
+    const auto from = std::ranges::lower_bound(all, mean / 1.5, {}, mean_of),
+               to = std::ranges::upper_bound(all, mean * 1.5, {}, mean_of);
+    if (from >= to)
+      return false;
+    std::vector<double> ratios;
+    const std::ptrdiff_t every = (to - from + 98) / 99;
+    for (std::ptrdiff_t i = 0; i < to - from; i += every)
+      ratios.push_back(from[i].second / from[i].first);
+    const auto middle = ratios.begin() + std::ssize(ratios) / 2;
+    std::ranges::nth_element(ratios, middle);
+    return *middle < 0.5;
+  }
+
+private:
+  std::vector<std::pair<double, double>> means_and_variances_; ///< in rising order
+};
+
 std::string percent(double part) { return shortest(std::round(1000 * part) / 10) + " %"; }
 
 } // namespace
@@ -115,6 +151,7 @@ void mask_detector_faults(const Space& space, Measurement& measurement, Provenan
   const auto corrected = [&](std::int64_t at) {
     return measurement.corrected(at, seen[std::size_t(at)].sum / count);
   };
+  const Changes changes(seen, places, count);
   enum Kind { Negative, Largest, Stuck, Dead, Hot, kinds };
   std::array<std::int64_t, kinds> found{};
   std::int64_t negative_values = 0;
@@ -143,7 +180,8 @@ void mask_detector_faults(const Space& space, Measurement& measurement, Provenan
       else if (own.largest > 0)
         kind = Largest;
       else if (count >= 16 && own.least == own.greatest && own.greatest > 0 &&
-               std::abs(mean) > 1) // dark counts may be the same always
+               std::abs(mean) > 1 && // dark counts may be the same always
+               !(own.greatest == std::floor(own.greatest) && changes.are_quiet(own.greatest)))
         kind = Stuck;
       else if (count >= 16 && own.greatest == 0 && neighbours >= 3 && least * count >= 100)
         kind = Dead;

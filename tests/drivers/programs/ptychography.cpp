@@ -1084,6 +1084,39 @@ TEST_CASE("probes that change along the scan, factors and a background are found
   const auto counts = read<float>(folder / "background.h5", "/background");
   REQUIRE(counts.size() == pixels);
   CHECK(std::ranges::all_of(counts, [](float value) { return value >= 0 && std::isfinite(value); }));
+  // Dark pixels of rounded patterns never change, and count. There the background has its true values.
+  const ThickScan lit{.lit = true};
+  const std::vector<float> waves = ThickScan{}.patterns();
+  double off_in_dark = 0, in_dark = 0;
+  for (std::size_t k = 0; k < pixels; ++k) {
+    double mean = 0;
+    for (std::size_t j = 0; j < ThickScan::count; ++j)
+      mean += waves[j * pixels + k] / ThickScan::count;
+    if (mean < lit.background(int(k)))
+      in_dark += lit.background(int(k)), off_in_dark += std::abs(counts[k] - lit.background(int(k)));
+  }
+  CHECK(in_dark > 300 * 3);
+  CHECK(off_in_dark < 0.08 * in_dark);
+  // A pixel that does not count has no background, also for a run that goes on.
+  const auto patterns = lit.patterns();
+  const auto scan_positions = lit.positions();
+  std::vector<std::uint32_t> mask(pixels, 0);
+  mask[12 * ThickScan::m + 7] = 1;
+  {
+    Hdf5Writer masked(folder / "masked.h5");
+    masked.write<float>("/data", {ThickScan::count, ThickScan::m, ThickScan::m}, patterns);
+    masked.write<double>("/scan", {ThickScan::count, 2}, scan_positions);
+    masked.write<std::uint32_t>("/mask", {ThickScan::m, ThickScan::m}, mask);
+    masked.commit();
+  }
+  const std::string of_masked = program + " --data masked.h5 --find-background --passes 4 --out ";
+  run_well(folder, of_masked + "first.h5");
+  run_well(folder, of_masked + "second.h5 --continue first.h5");
+  for (const char* name : {"first.h5", "second.h5"}) {
+    const auto found_counts = read<float>(folder / name, "/background");
+    for (std::size_t k = 0; k < pixels; ++k)
+      CHECK(std::isfinite(found_counts[k]) == (mask[k] == 0));
+  }
   expect_bad_input(folder, command + "new.h5 --find-factors --scale-patterns",
                    {"--find-factors", "scaled one by one"});
 }
