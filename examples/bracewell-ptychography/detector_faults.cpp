@@ -19,7 +19,8 @@ namespace {
 struct Seen {
   double sum = 0, squares = 0;
   float least = 0, greatest = 0;
-  std::int32_t negative = 0, largest = 0; ///< values: below zero, at the end of the type
+  std::int32_t negative = 0, largest = 0,
+               broken = 0; ///< values: below zero, at the end of the type, not whole
 };
 
 struct LookAtPixel {
@@ -40,6 +41,7 @@ struct LookAtPixel {
       all.squares += double(value) * value;
       all.negative += value < 0;
       all.largest += value >= end;
+      all.broken += value != Kokkos::floor(value);
     }
     seen[pixel] = all;
   }
@@ -133,7 +135,8 @@ std::string percent(double part) { return shortest(std::round(1000 * part) / 10)
 
 } // namespace
 
-void mask_detector_faults(const Space& space, Measurement& measurement, Provenance& provenance) {
+std::optional<double> mask_detector_faults(const Space& space, Measurement& measurement,
+                                           Provenance& provenance) {
   constexpr std::int64_t most = 1024;
   const std::int64_t every = (measurement.count() + most - 1) / most;
   std::vector<std::int64_t> sample;
@@ -227,6 +230,16 @@ void mask_detector_faults(const Space& space, Measurement& measurement, Provenan
     provenance.assume(file + ": its mask leaves " + percent(share) + " of the pixels, which have " +
                       percent(good / (good + masked)) +
                       " of the counts: it looks inverted (0 has to be a good pixel); use --invert-mask");
+  double sum = 0, squares = 0;
+  for (const std::int64_t at : measurement.places())
+    if (at >= 0) {
+      const Seen& own = seen[std::size_t(at)];
+      if (own.broken > 0)
+        return {};
+      const double mean = std::max(0.0, own.sum / count);
+      sum += mean, squares += mean * mean;
+    }
+  return sum > 0 ? std::optional(squares / sum) : std::nullopt;
 }
 
 } // namespace Bracewell::Examples

@@ -137,7 +137,7 @@ Residuals residuals(const Job& job, const Totals& totals, double loss) {
 }
 
 bool has_residuals(const Job& job) {
-  return job.options().loss == PatternLoss::Amplitude && job.loss_options().scale == PatternScale::None;
+  return job.loss() == PatternLoss::Amplitude && job.loss_options().scale == PatternScale::None;
 }
 
 } // namespace
@@ -150,8 +150,7 @@ void judge(const Job& job, const Totals& totals, const std::vector<double>& loss
   for (const double value : totals.pattern)
     squares += value * value;
   const double bright = squares / totals.counts / double(job.measurement().count());
-  constexpr double little = 3;
-  if (bright < little)
+  if (job.options().loss && PtychographySchedule::loss(bright) == PatternLoss::Poisson)
     job.provenance().assume(
         job.measurement().path().string() + ": has " + four_digits(bright) +
         " counts in a bright pixel: --loss poisson explains so few better than the amplitude loss");
@@ -274,7 +273,7 @@ Reconstruction collect(const Space& space, const Job& job, const SolverViews& fo
                      {"algorithm", double(static_cast<int>(options.algorithm))},
                      {"object_rate", job.object_rate()},
                      {"probe_rate", job.probe_rate()},
-                     {"loss", double(static_cast<int>(options.loss))},
+                     {"loss", double(static_cast<int>(job.loss()))},
                      {"train", double(static_cast<int>(options.train))},
                      {"start", double(static_cast<int>(options.start))},
                      {"storage", double(static_cast<int>(options.storage))},
