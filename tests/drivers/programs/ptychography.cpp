@@ -1093,10 +1093,10 @@ TEST_CASE("probes that change along the scan, factors and a background are found
   const std::vector<float> waves = ThickScan{}.patterns();
   double off_in_dark = 0, in_dark = 0;
   for (std::size_t k = 0; k < pixels; ++k) {
-    double mean = 0;
+    double signal = 0;
     for (std::size_t j = 0; j < ThickScan::count; ++j)
-      mean += waves[j * pixels + k] / ThickScan::count;
-    if (mean < lit.background(int(k)))
+      signal += waves[j * pixels + k] / ThickScan::count;
+    if (signal < lit.background(int(k)))
       in_dark += lit.background(int(k)), off_in_dark += std::abs(counts[k] - lit.background(int(k)));
   }
   CHECK(in_dark > 300 * 3);
@@ -1262,21 +1262,12 @@ TEST_CASE("few counts are compared by Poisson's loss, and it is said") {
   const TemporaryFolder folder;
   ThickScan scan;
   scan.write(folder / "many.h5"); // and the truth beside it
-  std::vector<float> patterns = scan.patterns();
+  const std::vector<float> patterns = scan.patterns();
+  const auto positions = scan.positions();
+  const auto probe = read<std::complex<float>>(folder / "many.h5", "/probe");
   double all = 0;
   for (const float value : patterns)
     all += value;
-  std::mt19937_64 generator(3);
-  std::vector<std::uint16_t> counts;
-  for (const float value : patterns)
-    counts.push_back(std::uint16_t(
-        std::poisson_distribution<int>(std::max(1e-9, value * 200.0 * ThickScan::count / all))(generator)));
-  Hdf5Writer few_counts(folder / "few.h5");
-  few_counts.write<std::uint16_t>("/data", {ThickScan::count, ThickScan::m, ThickScan::m}, counts);
-  few_counts.write<double>("/scan", {ThickScan::count, 2}, scan.positions());
-  few_counts.write<std::complex<float>>("/probe", {ThickScan::m, ThickScan::m},
-                                        read<std::complex<float>>(folder / "many.h5", "/probe"));
-  few_counts.commit();
   const auto error = [&](const std::string& options, const std::string& says) {
     const Outcome outcome =
         run(folder, program + " --object-pixel 2e-11 --reference truth.h5 --out out.h5 " + options);
@@ -1285,12 +1276,26 @@ TEST_CASE("few counts are compared by Poisson's loss, and it is said") {
     CHECK(outcome.err.find(says) != std::string::npos);
     return number_after(outcome.out, "error against the reference ");
   };
-  const double chosen = error("--data few.h5", "for which --loss poisson is taken"),
-               amplitude = error("--data few.h5 --loss amplitude",
-                                 "counts in a bright pixel: --loss poisson explains");
+  double chosen = 0, amplitude = 0;
+  for (const unsigned seed : {3u, 4u}) {
+    std::mt19937_64 generator(seed);
+    std::vector<std::uint16_t> counts;
+    for (const float value : patterns) {
+      const double expected = std::max(1e-9, value * 50.0 * ThickScan::count / all);
+      counts.push_back(std::uint16_t(std::poisson_distribution<int>(expected)(generator)));
+    }
+    Hdf5Writer few_counts(folder / "few.h5");
+    few_counts.write<std::uint16_t>("/data", {ThickScan::count, ThickScan::m, ThickScan::m}, counts);
+    few_counts.write<double>("/scan", {ThickScan::count, 2}, positions);
+    few_counts.write<std::complex<float>>("/probe", {ThickScan::m, ThickScan::m}, probe);
+    few_counts.commit();
+    const double own = error("--data few.h5", "for which --loss poisson is taken");
+    CHECK(error("--data few.h5 --loss poisson", "") == own);
+    chosen += own;
+    amplitude += error("--data few.h5 --loss amplitude", "counts in a bright pixel: --loss poisson explains");
+  }
   CHECK(chosen < 0.95 * amplitude);
-  CHECK(error("--data few.h5 --loss poisson", "") == chosen);
-  error("--data many.h5", "for which --loss amplitude is taken");
+  error("--data many.h5 --passes 2", "for which --loss amplitude is taken");
 }
 
 namespace {
