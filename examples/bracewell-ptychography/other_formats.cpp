@@ -44,7 +44,8 @@ struct Member {
   std::string name;
   bool deflated;
   std::int64_t offset, packed,
-      bytes; ///< where its bytes begin, how many there are in the file, and how many they become
+      bytes;           ///< where its bytes begin, how many there are in the file, and how many they become
+  std::uint32_t check; ///< CRC-32 of the latter
 };
 
 std::vector<Member> members_of(const InputFile& file) {
@@ -98,7 +99,8 @@ std::vector<Member> members_of(const InputFile& file) {
     if (head.text().substr(0, 4) != "PK\3\4" || first > size || packed > size - first ||
         (method == 0 && packed != bytes) || bytes > std::uint64_t(most_unpacked(std::int64_t(packed))))
       fail_damaged(file);
-    members.push_back({title, method == 8, std::int64_t(first), std::int64_t(packed), std::int64_t(bytes)});
+    members.push_back({title, method == 8, std::int64_t(first), std::int64_t(packed), std::int64_t(bytes),
+                       std::uint32_t(entries.number(at + 16, 4))});
     at = extra_end + entries.number(at + 32, 2);
   }
   return members;
@@ -126,6 +128,11 @@ std::vector<std::byte> inflated(const InputFile& file, const Member& member) {
   if (state != Z_STREAM_END || to != std::size_t(member.bytes))
     fail_damaged(file);
   values.resize(to);
+  uLong sum = crc32(0, nullptr, 0);
+  for (std::size_t at = 0; at < to; at += most)
+    sum = crc32(sum, reinterpret_cast<const Bytef*>(values.data() + at), uInt(std::min(most, to - at)));
+  if (sum != member.check)
+    fail_damaged(file);
   return values;
 }
 

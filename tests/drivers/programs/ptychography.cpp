@@ -1399,6 +1399,15 @@ TEST_CASE("scans of NumPy, of an EMPAD and of MATLAB are the scans of HDF5") {
                        {"part.npz", "damaged or truncated"});
     }
   }
+  { // other bytes than were packed
+    NumpyArchive archive(true);
+    archive.add("data", "<u2", "12, 64, 64", counts);
+    std::string text = archive.text();
+    text[text.size() - 22 - 46 - 8 + 16] ^= 1; // the check sum in the table of files, of which there is one
+    put("other.npz", text);
+    expect_bad_input(folder, program + " --data other.npz --out new.h5",
+                     {"other.npz", "damaged or truncated"});
+  }
   NumpyArchive turned(false);
   turned.add("data", "<u2", "12, 64, 64", counts, "True");
   put("turned.npz", turned.text());
@@ -1425,7 +1434,7 @@ TEST_CASE("scans of NumPy, of an EMPAD and of MATLAB are the scans of HDF5") {
   put("scan_x4_y3.raw", raw);
   CHECK(phase("scan_x4_y3.raw", "--scan-step 1e-10 --detector 64") == of_raster);
   run_well(folder, program + " --data scan_x4_y3.raw --out out.h5 --passes 1 --scan-step 1e-10" + geometry);
-  CHECK(read<float>(folder / "out.h5", "/probe").empty() == false);
+  CHECK(read<std::complex<float>>(folder / "out.h5", "/probe").size() == 128 * 128);
   put("scan_x4_y4.raw", raw);
   expect_bad_input(folder, program + " --data scan_x4_y4.raw --out new.h5",
                    {"scan_x4_y4.raw", "16 frames", "found 12"});
@@ -1448,14 +1457,17 @@ TEST_CASE("scans of NumPy, of an EMPAD and of MATLAB are the scans of HDF5") {
   std::string head = "MATLAB 7.3 MAT-file, Platform: GLNXA64";
   head.resize(512, ' ');
   put("scan.mat", head + read_text(folder / "inner.h5"));
+  const std::string evenly =
+      " --algorithm rpie"; // Adam's steps are long where rounding alone moves the object
+  const auto straight = phase("plain.h5", evenly);
   const auto across =
-      phase("scan.mat", "--data-path /patterns --positions-path /positions --positions-in-pixels --axes yx");
+      phase("scan.mat", "--data-path /patterns --positions-path /positions --positions-in-pixels" + evenly);
   const Hdf5Shape shape = Hdf5Reader(folder / "out.h5").shape("/object/phase");
   std::vector<float> back(across.size());
   for (std::int64_t row = 0; row < shape[0]; ++row)
     for (std::int64_t column = 0; column < shape[1]; ++column)
       back[std::size_t(column * shape[0] + row)] = across[std::size_t(row * shape[1] + column)];
-  CHECK(relative_error(back, expected) < 1e-3);
+  CHECK(relative_error(back, straight) < 1e-4); // sums in another order, in single precision
 }
 
 TEST_CASE("far field: a Siemens star measured with X-rays") {
