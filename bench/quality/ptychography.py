@@ -81,8 +81,10 @@ def make_patterns(obj, modes, positions, fresnel=None):
 class Case:
     """A scan: what the file has, the truth, and the options a user would give."""
 
+    seed = 7  # of noise, errors of positions, and the beam of the near field
+
     def __init__(self, name, counts=1e5, start=None, modes=None, errors=0.0, near=False, options=""):
-        random = np.random.default_rng(7)
+        random = np.random.default_rng(self.seed)
         self.name, self.options, self.object, self.fresnel = name, options, make_object(), None
         self.modes = [make_probe()] if modes is None else modes
         self.true = make_positions(whole=errors == 0)
@@ -128,6 +130,8 @@ def cases():
     second *= np.sqrt(0.2 / 0.8) * np.linalg.norm(wide) / np.linalg.norm(second)
     near_start = 1 / (1 + np.exp((np.hypot(*(np.mgrid[:PROBE, :PROBE] - PROBE / 2)) - 24) / 1.5)) + 0j
     return {
+        **{f"dose-{counts:g}": lambda counts=counts: Case(f"dose-{counts:g}", counts=counts, start=make_probe(1.1 * DEFOCUS))
+           for counts in (300, 2000, 4000)},
         "dose-1e3": lambda: Case("dose-1e3", counts=1e3, start=make_probe(1.1 * DEFOCUS)),
         "dose-1e6": lambda: Case("dose-1e6", counts=1e6, start=make_probe(1.1 * DEFOCUS)),
         "disc": lambda: Case("disc", start=disc),
@@ -287,7 +291,9 @@ def show(name, who, passes, result):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--cases", nargs="*", default=[*cases(), "star"])
+    parser.add_argument("--cases", nargs="*", default=["dose-1e3", "dose-1e6", "disc", "defocus-10", "defocus-50", "modes", "positions", "near", "star"],
+                        help="dose-300, dose-2000 and dose-4000 there are, too: where the losses change")
+    parser.add_argument("--seed", type=int, default=7, help="of the simulations")
     parser.add_argument("--passes", type=int, nargs="*", help="by default the program's own number; the star has 12")
     parser.add_argument("--options", default="", help="more options of the program")
     parser.add_argument("--program", default=str(HERE.parents[2] / "build/openmp/examples/bracewell-ptychography"))
@@ -295,6 +301,7 @@ def main():
     parser.add_argument("--ptychi", metavar="PYTHON", help="interpreter that has pty-chi")
     parser.add_argument("--say", action="store_true", help="print what the program warns of")
     given = parser.parse_args()
+    Case.seed = given.seed
     star = given.star or os.environ.get("BRACEWELL_TEST_DATA", "") + "/data/ptychography/siemens-star-small.h5"
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)

@@ -9,6 +9,7 @@
 #include <cmath>
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace Bracewell::Examples {
@@ -16,9 +17,10 @@ namespace {
 
 /// What one pixel of the frames had in the patterns that were looked at.
 struct Seen {
-  double sum = 0;
+  double sum = 0, squares = 0;
   float least = 0, greatest = 0;
-  std::int32_t negative = 0, largest = 0; ///< values: below zero, at the end of the type
+  std::int32_t negative = 0, largest = 0,
+               broken = 0; ///< values: below zero, at the end of the type, not whole
 };
 
 struct LookAtPixel {
@@ -36,8 +38,10 @@ struct LookAtPixel {
       all.least = starts ? value : Kokkos::fmin(all.least, value);
       all.greatest = starts ? value : Kokkos::fmax(all.greatest, value);
       all.sum += value;
+      all.squares += double(value) * value;
       all.negative += value < 0;
       all.largest += value >= end;
+      all.broken += value != Kokkos::floor(value);
     }
     seen[pixel] = all;
   }
@@ -93,11 +97,46 @@ std::vector<Seen> look(const Space& space, const Measurement& measurement,
   return all;
 }
 
+/// Mean and variance of the pixels that change, by which pixels that never change are judged. Rounded patterns without counting
+/// noise hold the same number again and again where little light fell on a background.
+class Changes {
+public:
+  Changes(const std::vector<Seen>& seen, const std::vector<std::int64_t>& places, double count) {
+    for (const std::int64_t at : places)
+      if (at >= 0 && seen[std::size_t(at)].least < seen[std::size_t(at)].greatest) {
+        const double mean = seen[std::size_t(at)].sum / count;
+        means_and_variances_.emplace_back(mean, seen[std::size_t(at)].squares / count - mean * mean);
+      }
+    std::ranges::sort(means_and_variances_);
+  }
+
+  /// Whether pixels with about as many counts change by less than counts do.
+  bool are_quiet(double mean) const {
+    const auto& all = means_and_variances_;
+    const auto mean_of = &std::pair<double, double>::first;
+    const auto from = std::ranges::lower_bound(all, mean / 1.5, {}, mean_of),
+               to = std::ranges::upper_bound(all, mean * 1.5, {}, mean_of);
+    if (from >= to)
+      return false;
+    std::vector<double> ratios;
+    const std::ptrdiff_t every = (to - from + 98) / 99;
+    for (std::ptrdiff_t i = 0; i < to - from; i += every)
+      ratios.push_back(from[i].second / from[i].first);
+    const auto middle = ratios.begin() + std::ssize(ratios) / 2;
+    std::ranges::nth_element(ratios, middle);
+    return *middle < 0.5;
+  }
+
+private:
+  std::vector<std::pair<double, double>> means_and_variances_; ///< in rising order
+};
+
 std::string percent(double part) { return shortest(std::round(1000 * part) / 10) + " %"; }
 
 } // namespace
 
-void mask_detector_faults(const Space& space, Measurement& measurement, Provenance& provenance) {
+std::optional<double> mask_detector_faults(const Space& space, Measurement& measurement,
+                                           Provenance& provenance) {
   constexpr std::int64_t most = 1024;
   const std::int64_t every = (measurement.count() + most - 1) / most;
   std::vector<std::int64_t> sample;
@@ -115,6 +154,7 @@ void mask_detector_faults(const Space& space, Measurement& measurement, Provenan
   const auto corrected = [&](std::int64_t at) {
     return measurement.corrected(at, seen[std::size_t(at)].sum / count);
   };
+  const Changes changes(seen, places, count);
   enum Kind { Negative, Largest, Stuck, Dead, Hot, kinds };
   std::array<std::int64_t, kinds> found{};
   std::int64_t negative_values = 0;
@@ -143,7 +183,8 @@ void mask_detector_faults(const Space& space, Measurement& measurement, Provenan
       else if (own.largest > 0)
         kind = Largest;
       else if (count >= 16 && own.least == own.greatest && own.greatest > 0 &&
-               std::abs(mean) > 1) // dark counts may be the same always
+               std::abs(mean) > 1 && // dark counts may be the same always
+               !(own.greatest == std::floor(own.greatest) && changes.are_quiet(own.greatest)))
         kind = Stuck;
       else if (count >= 16 && own.greatest == 0 && neighbours >= 3 && least * count >= 100)
         kind = Dead;
@@ -189,6 +230,16 @@ void mask_detector_faults(const Space& space, Measurement& measurement, Provenan
     provenance.assume(file + ": its mask leaves " + percent(share) + " of the pixels, which have " +
                       percent(good / (good + masked)) +
                       " of the counts: it looks inverted (0 has to be a good pixel); use --invert-mask");
+  double sum = 0, squares = 0;
+  for (const std::int64_t at : measurement.places())
+    if (at >= 0) {
+      const Seen& own = seen[std::size_t(at)];
+      if (own.broken > 0)
+        return {};
+      const double mean = std::max(0.0, own.sum / count);
+      sum += mean, squares += mean * mean;
+    }
+  return sum > 0 ? std::optional(squares / sum) : std::nullopt;
 }
 
 } // namespace Bracewell::Examples

@@ -25,7 +25,7 @@ Job::Job(const Space& space, const RunOptions& options, Provenance& provenance)
       measurement_(options.data[0], options.measurement, provenance), aberrations_(options.aberrations),
       device_memory_(options.device_memory) {
   append_scans();
-  mask_detector_faults(space, measurement_, provenance);
+  choose_loss(mask_detector_faults(space, measurement_, provenance));
   read_continued();
   choose_algorithm();
   choose_optics();
@@ -99,13 +99,25 @@ void Job::append_scans() {
   }
 }
 
+void Job::choose_loss(const std::optional<double>& bright) {
+  if (options_.loss)
+    loss_ = *options_.loss;
+  const bool any = by_adam() && !options_.scale_patterns.value_or(options_.train == Train::Aberrations);
+  if (options_.loss || !any || !bright || !measurement_.gain().empty() || !measurement_.dark().empty())
+    return;
+  loss_ = PtychographySchedule::loss(*bright);
+  provenance_.took(measurement_.path(),
+                   four_digits(*bright) + " counts in a bright pixel, for which --loss " +
+                       (loss_ == PatternLoss::Poisson ? "poisson" : "amplitude") + " is taken");
+}
+
 void Job::choose_algorithm() const {
   if (options_.regularisation && (by_adam() || options_.algorithm == Algorithm::EPIE))
     throw InputError("--regularisation goes with --algorithm rpie and lsq-ml");
   if (by_adam())
     return;
   const std::string only = "--algorithm: all but adam ";
-  if (options_.loss != PatternLoss::Amplitude || options_.scale_patterns.value_or(false))
+  if (loss_ != PatternLoss::Amplitude || options_.scale_patterns.value_or(false))
     throw InputError(only + "compare amplitudes of patterns as they were counted, without another --loss or "
                             "--scale-patterns");
   if (options_.train == Train::Aberrations)
@@ -321,9 +333,9 @@ std::int64_t Job::pixel_of_pictures() const {
 }
 
 PtychographyOptions Job::loss_options() const {
-  PtychographyOptions options{.loss = options_.loss};
+  PtychographyOptions options{.loss = loss_};
   // A lens gives a probe of unit energy.
-  const bool scaled = options_.scale_patterns.value_or(options_.loss == PatternLoss::LeastSquares ||
+  const bool scaled = options_.scale_patterns.value_or(loss_ == PatternLoss::LeastSquares ||
                                                        options_.train == Train::Aberrations);
   options.scale = scaled ? PatternScale::PerPattern : PatternScale::None;
   options.weights = measurement_.weights().empty() ? PixelWeights::None : PixelWeights::Mask;

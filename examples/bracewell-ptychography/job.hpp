@@ -47,6 +47,8 @@ public:
   /// The objects of all tiles.
   std::vector<Rectangle> rectangles() const;
 
+  /// How patterns are compared: by the option, or by their counts.
+  PatternLoss loss() const { return loss_; }
   bool by_adam() const {
     return options_.algorithm == Algorithm::Adam || options_.algorithm == Algorithm::Automatic;
   }
@@ -92,6 +94,8 @@ private:
   void read_continued();
   /// Takes the positions of --continue.
   void continue_positions();
+  /// @param bright  counts of a bright pixel, where values are counts
+  void choose_loss(const std::optional<double>& bright);
   void choose_algorithm() const;
   /// What goes beyond one probe on a thin object.
   void choose_model();
@@ -115,6 +119,7 @@ private:
   Provenance& provenance_;
   Measurement measurement_;
   std::array<double, probe_parameter_count> aberrations_; ///< at first
+  PatternLoss loss_ = PatternLoss::Amplitude;
   PtychographySchedule schedule_;
   PtychographyShape shape_{};            ///< the object is that of the tile
   std::array<std::int64_t, 2> object_{}; ///< the whole

@@ -105,10 +105,14 @@ void add_measurement_options(CLI::App& app, MeasurementOptions& measurement) {
 }
 
 void add_model_options(CLI::App& app, RunOptions& run) {
-  add_choice<PatternLoss>(app, "--loss", run.loss, "what measured and modelled patterns are compared by",
-                          {{"amplitude", PatternLoss::Amplitude},
-                           {"least-squares", PatternLoss::LeastSquares},
-                           {"poisson", PatternLoss::Poisson}});
+  add_choice<std::optional<PatternLoss>>(
+      app, "--loss", run.loss,
+      "what measured and modelled patterns are compared by; auto: poisson below 3 counts in a bright pixel, "
+      "else amplitude",
+      {{"auto", std::nullopt},
+       {"amplitude", PatternLoss::Amplitude},
+       {"least-squares", PatternLoss::LeastSquares},
+       {"poisson", PatternLoss::Poisson}});
   add_choice<Train>(
       app, "--train", run.train, "what of the probe is found with the object",
       {{"pixels", Train::Pixels}, {"aberrations", Train::Aberrations}, {"nothing", Train::Nothing}});

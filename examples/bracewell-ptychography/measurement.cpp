@@ -106,7 +106,7 @@ std::vector<std::int64_t> far_field_window(std::int64_t n, std::int64_t frame, s
 
 Measurement::Measurement(const std::filesystem::path& path, const MeasurementOptions& options,
                          Provenance& provenance)
-    : file_(path),
+    : file_(open(path)),
       data_(find(options.data,
                  and_datacubes(
                      file_, and_plain(in_entries({"data_1/data", "instrument_1/detector_1/data"}), "/data")),
@@ -217,7 +217,8 @@ std::optional<double> Measurement::scalar(const std::optional<double>& asked,
 }
 
 void Measurement::read_window(const MeasurementOptions& options) {
-  const std::int64_t rows = shape_[1], columns = shape_[2],
+  const bool empad = shape_[1] == 130 && shape_[2] == 128; // the last two rows are no pixels
+  const std::int64_t rows = empad ? 128 : shape_[1], columns = shape_[2],
 
                      most = options.focus_distance ? std::min(rows, columns) : std::max(rows, columns),
                      n = options.detector.value_or(most);

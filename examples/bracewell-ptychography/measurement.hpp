@@ -53,11 +53,17 @@ struct MeasurementOptions {
 ///   their `units` beside it, of which follow the step of the scan and the pixel of the object.
 /// - PtyPy's .ptyd of one chunk: `/chunks/0/data`, zero frequency in the middle, `weights` (good pixels are not 0) and `positions` (row,
 ///   column) in metres beside it, `/meta/energy` (keV), `/meta/distance`, `/meta/psize`.
+/// - NumPy's .npz: its array `data` is `/data` of a plain file, and so on.
+/// - .raw of an EMPAD: frames of 130 x 128 numbers in single precision, of whose rows the last two are no pixels. Its name may end in
+///   x256_y128 for 128 rows of 256 patterns, as `scan_x256_y128.raw`. A frame of 130 x 128 is taken so in other files, too.
 /// Patterns [rows, columns of the scan, rows, columns] may stand wherever [N, rows, columns] do, and positions [2 or 3, N] where
 /// [N, 2 or 3] do, with `units`.
 /// Patterns are left in the file and read in groups.
 class Measurement {
 public:
+  /// Such a file. Throws InputError.
+  static Hdf5Reader open(const std::filesystem::path& path);
+
   /// Throws InputError, one sentence with file and dataset, for what is missing or malformed.
   Measurement(const std::filesystem::path& path, const MeasurementOptions& options, Provenance& provenance);
   Measurement(const Measurement&) = delete;

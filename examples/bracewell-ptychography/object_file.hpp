@@ -36,8 +36,9 @@ struct Reconstruction {
       {}; ///< row and column of the first pixel in the stage's frame, metres, or none
   /// Of orthogonal modes [C, m, m] of the probe's power, and coefficients [N, C] with means of zero; or none.
   std::vector<std::complex<float>> relaxation = {}, coefficients = {};
-  std::vector<float> factors = {};         ///< [N], of intensities, or none
-  std::vector<float> background = {};      ///< [n, n], counts, zero frequency at [0, 0], or none
+  std::vector<float> factors = {}; ///< [N], of intensities, or none
+  std::vector<float> background =
+      {}; ///< [n, n], counts, zero frequency at [0, 0], not a number where masked, or none
   std::vector<double> pattern_errors = {}; ///< [N], loss of each pattern at the end, or none
   std::vector<Setting> settings = {};
   std::string provenance = {};

@@ -14,6 +14,8 @@
 #include <cmath>
 #include <complex>
 #include <functional>
+#include <iterator>
+#include <limits>
 #include <numeric>
 
 namespace Bracewell::Examples {
@@ -135,7 +137,7 @@ Residuals residuals(const Job& job, const Totals& totals, double loss) {
 }
 
 bool has_residuals(const Job& job) {
-  return job.options().loss == PatternLoss::Amplitude && job.loss_options().scale == PatternScale::None;
+  return job.loss() == PatternLoss::Amplitude && job.loss_options().scale == PatternScale::None;
 }
 
 } // namespace
@@ -148,8 +150,7 @@ void judge(const Job& job, const Totals& totals, const std::vector<double>& loss
   for (const double value : totals.pattern)
     squares += value * value;
   const double bright = squares / totals.counts / double(job.measurement().count());
-  constexpr double little = 3;
-  if (bright < little)
+  if (job.options().loss && PtychographySchedule::loss(bright) == PatternLoss::Poisson)
     job.provenance().assume(
         job.measurement().path().string() + ": has " + four_digits(bright) +
         " counts in a bright pixel: --loss poisson explains so few better than the amplitude loss");
@@ -223,8 +224,11 @@ Reconstruction collect(const Space& space, const Job& job, const SolverViews& fo
     result.powers = make_orthogonal(result.probe, shape.modes);
   if (shape.relaxation > 0)
     make_orthogonal_relaxation(result);
-  for (const float root : download(space, found.background_roots))
-    result.background.push_back(root * root);
+  const auto& weights = job.measurement().weights();
+  for (const float root : download(space, found.background_roots)) {
+    const bool counts = weights.empty() || weights[result.background.size()] > 0;
+    result.background.push_back(counts ? root * root : std::numeric_limits<float>::quiet_NaN());
+  }
   result.positions = job.positions();
   const std::vector<float> own_moves = download(space, found.displacements),
                            moves = arrays.of_all_patterns(std::span(own_moves));
@@ -269,7 +273,7 @@ Reconstruction collect(const Space& space, const Job& job, const SolverViews& fo
                      {"algorithm", double(static_cast<int>(options.algorithm))},
                      {"object_rate", job.object_rate()},
                      {"probe_rate", job.probe_rate()},
-                     {"loss", double(static_cast<int>(options.loss))},
+                     {"loss", double(static_cast<int>(job.loss()))},
                      {"train", double(static_cast<int>(options.train))},
                      {"start", double(static_cast<int>(options.start))},
                      {"storage", double(static_cast<int>(options.storage))},
@@ -354,11 +358,14 @@ std::string summary(const Job& job, const Reconstruction& result, const Totals& 
     const auto [least, greatest] = std::ranges::minmax(result.factors);
     text += ", factors " + four_digits(least) + " to " + four_digits(greatest);
   }
-  if (!result.background.empty())
+  if (!result.background.empty()) {
+    std::vector<float> counted;
+    std::ranges::copy_if(result.background, std::back_inserter(counted),
+                         [](float value) { return std::isfinite(value); });
     text += ", background " +
-            four_digits(std::accumulate(result.background.begin(), result.background.end(), 0.0) /
-                        double(result.background.size())) +
+            four_digits(std::accumulate(counted.begin(), counted.end(), 0.0) / double(counted.size())) +
             " counts a pixel";
+  }
   if (job.reference()) {
     const bool free_probe = options.train == Train::Pixels;
     const Reconstruction& reference = *job.reference();

@@ -28,7 +28,7 @@ struct RunOptions {
   std::optional<std::filesystem::path> continued; ///< a reconstruction of the same patterns to set out from
   bool try_axes = false;
   MeasurementOptions measurement;
-  PatternLoss loss = PatternLoss::Amplitude;
+  std::optional<PatternLoss> loss;    ///< absent: by the counts of a bright pixel
   std::optional<bool> scale_patterns; ///< absent: for least squares only
   std::optional<int> probe_size;      ///< m; absent: that of the probe given, or the detector
   std::optional<int> modes;           ///< absent: 1

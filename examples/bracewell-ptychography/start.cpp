@@ -211,9 +211,11 @@ void set_start(const Space& space, const Job& job, const SolverViews& own, const
     upload(space, own.factors,
            old && !old->factors.empty() ? old->factors : std::vector<float>(own.factors.size(), 1));
   if (own.background_roots.size() > 0) {
-    std::vector<float> roots(own.background_roots.size(), float(0.03 * totals.root(job)));
-    if (old && old->background.size() == roots.size())
-      std::ranges::transform(old->background, roots.begin(), [](float value) { return std::sqrt(value); });
+    const auto first = float(0.03 * totals.root(job));
+    std::vector<float> roots(own.background_roots.size(), first);
+    if (old && old->background.size() == roots.size()) // where pixels did not count it is not a number
+      std::ranges::transform(old->background, roots.begin(),
+                             [&](float value) { return std::isfinite(value) ? std::sqrt(value) : first; });
     upload(space, own.background_roots, roots);
   }
   upload(space, own.aberrations, std::vector<float>(job.aberrations().begin(), job.aberrations().end()));

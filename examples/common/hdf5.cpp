@@ -478,6 +478,36 @@ Hdf5Reader::Hdf5Reader(std::filesystem::path path) : path_(std::move(path)) {
                      ": cannot be opened as HDF5: it is damaged, truncated or being written to");
 }
 
+Hdf5Reader::Hdf5Reader(std::filesystem::path path, const std::vector<Array>& arrays)
+    : path_(std::move(path)) {
+  bytes_ = InputFile(path_).size();
+  const Lock lock(path_);
+  const Handle in_memory(H5Pcreate(H5P_FILE_ACCESS), H5Pclose),
+      with_groups(H5Pcreate(H5P_LINK_CREATE), H5Pclose);
+  H5Pset_fapl_core(in_memory, 1 << 16, 0);
+  H5Pset_create_intermediate_group(with_groups, 1);
+  file_ = H5Fcreate(path_.c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, in_memory); // which makes no file
+  const std::string file = std::filesystem::absolute(path_).string();
+  for (const Array& array : arrays) {
+    const Handle type = memory_type(array.type), space = memory_space(array.shape),
+                 properties(H5Pcreate(H5P_DATASET_CREATE), H5Pclose);
+    const auto bytes = hdf5_elements(array.shape) * std::int64_t(H5Tget_size(type));
+    const bool outside = array.values.empty() && bytes > 0;
+    if (outside && (array.offset < 0 || array.offset > bytes_ || bytes > bytes_ - array.offset))
+      fail(array.name, "cannot be read: the file is damaged or truncated");
+    if (array.swapped)
+      H5Tset_order(type, H5Tget_order(type) == H5T_ORDER_LE ? H5T_ORDER_BE : H5T_ORDER_LE);
+    if (outside)
+      H5Pset_external(properties, file.c_str(), static_cast<off_t>(array.offset), hsize_t(bytes));
+    const Handle dataset(
+        H5Dcreate2(file_, array.name.c_str(), type, space, with_groups, properties, H5P_DEFAULT), H5Dclose);
+    if (!dataset || (!array.values.empty() &&
+                     (std::ssize(array.values) != bytes ||
+                      H5Dwrite(dataset, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, array.values.data()) < 0)))
+      fail(array.name, "cannot be read");
+  }
+}
+
 Hdf5Reader::Hdf5Reader(Hdf5Reader&& other) noexcept
     : path_(std::move(other.path_)), bytes_(other.bytes_), file_(std::exchange(other.file_, -1)) {}
 

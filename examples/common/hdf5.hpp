@@ -82,6 +82,17 @@ struct Hdf5Slab {
 class Hdf5Reader {
 public:
   explicit Hdf5Reader(std::filesystem::path path);
+  /// An array of a file in another format.
+  struct Array {
+    std::string name; ///< as a dataset
+    Hdf5Shape shape;
+    Hdf5Type type;
+    bool swapped;                       ///< the bytes are in the other order than the machine's
+    std::int64_t offset;                ///< of its first byte in the file
+    std::vector<std::byte> values = {}; ///< given, they take the place of the file's
+  };
+  /// A regular file in another format, as an HDF5 file with these datasets. Throws InputError where the file ends before they do.
+  Hdf5Reader(std::filesystem::path path, const std::vector<Array>& arrays);
   Hdf5Reader(Hdf5Reader&& other) noexcept;
   Hdf5Reader& operator=(Hdf5Reader&&) = delete;
   ~Hdf5Reader();

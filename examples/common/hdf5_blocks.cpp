@@ -135,11 +135,27 @@ bool Hdf5Blocks::find_storage() {
   H5Pget_userblock(file_properties, &user_block);
   std::vector<char> holder(static_cast<std::size_t>(std::max<ssize_t>(0, H5Fget_name(file, nullptr, 0))) + 1);
   H5Fget_name(file, holder.data(), holder.size());
-  if (!format || rank == 0 || user_block != 0 || H5Pget_external_count(properties) > 0)
+  const Handle access(H5Fget_access_plist(file), H5Pclose);
+  const auto size = static_cast<std::size_t>(format ? bytes_of(format->type) : 1);
+  if (const int outside = H5Pget_external_count(properties); format && outside == 1 && rank > 0) {
+    std::vector<char> name(4096);
+    off_t offset = 0;
+    hsize_t bytes = 0;
+    H5Pget_external(properties, 0, name.size() - 1, name.data(), &offset, &bytes);
+    if (H5Pget_driver(access) == H5FD_CORE) { // its name is absolute
+      file_ = std::make_unique<InputFile>(name.data());
+      offset_ = static_cast<std::int64_t>(offset);
+      format_ = *format;
+      if (!fits(std::uint64_t(offset), hsize_t(hdf5_elements(shape_)) * size))
+        fail_damaged();
+      return true;
+    }
+  }
+  if (!format || rank == 0 || user_block != 0 || H5Pget_external_count(properties) > 0 ||
+      H5Pget_driver(access) == H5FD_CORE)
     return false;
   // A link may lead to a dataset of another file.
   file_ = std::make_unique<InputFile>(holder.data());
-  const auto size = static_cast<std::size_t>(bytes_of(format->type));
   if (layout == H5D_CONTIGUOUS) {
     const haddr_t offset = H5Dget_offset(dataset_);
     if (offset == HADDR_UNDEF)

@@ -157,6 +157,36 @@ void define_ptychography(nb::module_& module) {
         return values;
       });
 
+  using Lens = Handle<AberratedProbePlan>;
+  plan_class<AberratedProbePlan>(module, "AberratedProbePlan")
+      .def_static("make",
+                  [](const Object& like, int probe, int detector, double wavelength, double pixel_size,
+                     double convergence_angle, double cs_to_length, std::uintptr_t stream) {
+                    const LensSettings settings{probe,      detector,          wavelength,
+                                                pixel_size, convergence_angle, cs_to_length};
+                    return make_plan<AberratedProbePlan>(
+                        "AberratedProbe", like, stream, [&]<Backend backend, class T>(Queue queue) {
+                          return Ptychography<backend, T>::lens(queue, settings);
+                        });
+                  })
+      .def("evaluate",
+           [](Lens& self, const Object& parameters, const Object& probe, std::uintptr_t stream) {
+             Arrays arrays("AberratedProbe.evaluate", self);
+             const Tensor in = arrays.read("parameters", parameters, Values::Real),
+                          out = arrays.write("probe", probe, Values::Complex);
+             use_plan(self, arrays,
+                      [&](AberratedProbePlan& plan) { plan.evaluate(arrays.queue(stream), in, out); });
+           })
+      .def("gradients", [](Lens& self, const Object& parameters, const Object& probe_gradient,
+                           const Object& parameter_gradient, std::uintptr_t stream) {
+        Arrays arrays("AberratedProbe.gradients", self);
+        const Tensor at = arrays.read("parameters", parameters, Values::Real),
+                     in = arrays.read("probe_gradient", probe_gradient, Values::Complex),
+                     out = arrays.write("gradient of parameters", parameter_gradient, Values::Real);
+        use_plan(self, arrays,
+                 [&](AberratedProbePlan& plan) { plan.gradients(arrays.queue(stream), at, in, out); });
+      });
+
   using Optimiser = Handle<AdamPlan>;
   plan_class<AdamPlan>(module, "AdamPlan")
       .def_static("make",

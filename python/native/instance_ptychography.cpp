@@ -2,6 +2,7 @@
 #include "kokkos_arrays.hpp"
 
 #include <bracewell/optimize/adam.hpp>
+#include <bracewell/ptychography/probe.hpp>
 #include <bracewell/ptychography/ptychography_loss.hpp>
 #include <bracewell/ptychography/solver.hpp>
 
@@ -132,6 +133,32 @@ private:
   PtychographySolver<Space, Real> solver_;
 };
 
+class Lens : public AberratedProbePlan {
+public:
+  Lens(Queue queue, const LensSettings& settings)
+      : probe_(space_of<backend>(queue), settings.probe, settings.detector,
+               {.wavelength = settings.wavelength,
+                .pixel_size = settings.pixel_size,
+                .convergence_angle = settings.convergence_angle,
+                .cs_to_length = settings.cs_to_length}) {}
+
+  std::size_t memory_bytes() const override { return probe_.memory_bytes(); }
+
+  void evaluate(Queue queue, const Tensor& parameters, const Tensor& probe) override {
+    probe_.evaluate(space_of<backend>(queue), array_of<const Real, Space>(parameters),
+                    array_of<Complex, Space>(probe));
+  }
+  void gradients(Queue queue, const Tensor& parameters, const Tensor& probe_gradient,
+                 const Tensor& parameter_gradient) override {
+    probe_.gradients(space_of<backend>(queue), array_of<const Real, Space>(parameters),
+                     array_of<const Complex, Space>(probe_gradient),
+                     array_of<Real, Space>(parameter_gradient));
+  }
+
+private:
+  AberratedProbe<Space, Real> probe_;
+};
+
 class Optimiser : public AdamPlan {
 public:
   Optimiser(Queue queue, const std::vector<std::size_t>& sizes, const AdamOptions& options)
@@ -216,6 +243,12 @@ std::unique_ptr<SolverPlan> Ptychography<backend, Real>::solver(Queue queue, Pty
   options.steps = one_of<PtychographySteps>("PtychographySolver", "steps", settings.steps,
                                             {"adam", "projections", "least_squares"});
   return std::make_unique<Solver>(queue, static_cast<Loss&>(loss).take(), options);
+}
+
+template <>
+std::unique_ptr<AberratedProbePlan> Ptychography<backend, Real>::lens(Queue queue,
+                                                                      const LensSettings& settings) {
+  return std::make_unique<Lens>(queue, settings);
 }
 
 template <>

@@ -359,8 +359,21 @@ struct AdamPlan : Plan {
   virtual void step(Queue, const std::vector<Group>&) = 0;
 };
 
+/// Optics in one unit of lengths: wavelength, pixel size, and the unit of the spherical aberration in it; radians.
+struct LensSettings {
+  int probe = 0, detector = 0;
+  double wavelength = 0, pixel_size = 0, convergence_angle = 0, cs_to_length = 1e6;
+};
+
+struct AberratedProbePlan : Plan {
+  virtual void evaluate(Queue, const Tensor& parameters, const Tensor& probe) = 0;
+  virtual void gradients(Queue, const Tensor& parameters, const Tensor& probe_gradient,
+                         const Tensor& parameter_gradient) = 0;
+};
+
 template <Backend backend, class T>
 struct Ptychography {
+  static std::unique_ptr<AberratedProbePlan> lens(Queue, const LensSettings&);
   static std::unique_ptr<PtychographyPlan> loss(Queue, const Tensor& positions, const PtychographySettings&);
   /// Takes the loss, of the same backend and precision, over: no call of it may follow.
   static std::unique_ptr<SolverPlan> solver(Queue, PtychographyPlan& loss, const SolverSettings&);

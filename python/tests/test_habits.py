@@ -78,6 +78,7 @@ def plans(rng):
         yield kind(ANGLES, 8, shifts=np.ones(9)), lambda plan: plan.project(np.ones((8, 8)))
     yield bracewell.Laminography(ANGLES, 8, 6, 0.3), lambda plan: plan.project(np.ones((6, 8, 8)))
     yield bracewell.LeastSquaresSolver(bracewell.Tomography(ANGLES, 8)), lambda plan: plan.solve(np.ones((9, 8)), iterations=2)
+    yield bracewell.AberratedProbe(6, 8, wavelength=0.02, pixel_size=0.2, convergence_angle=0.025), lambda plan: plan.evaluate(np.ones(5))
     plan = finufft.Plan(1, (6, 7))
     plan.setpts(*points.T.copy())
     yield plan, lambda plan: plan.execute(np.ones(20, complex))

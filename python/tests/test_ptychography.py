@@ -196,6 +196,63 @@ def test_the_schedule_reaches_counting_noise(rng):
     assert mean.max() > 30
 
 
+def lens_in_numpy(values, m, n, wavelength, pixel, angle, unit):
+    """The probe of AberratedProbe by its equations."""
+    k = np.fft.fftfreq(n, pixel)
+    row, column = np.meshgrid(k, k, indexing="ij")
+    k, theta, k_max = np.hypot(row, column), np.arctan2(column, row), angle / wavelength
+    chi = np.pi * wavelength * k**2 * (values[0] + values[2] * np.cos(2 * (theta - values[3]))) + np.pi / 2 * wavelength**3 * values[1] * unit * k**4
+    wave = np.fft.ifft2(np.exp(1j * chi) / (1 + np.exp(-(k_max - k) / (k_max * (abs(values[4]) + 0.01)))))
+    wave = np.fft.fftshift(wave / np.linalg.norm(wave))
+    first = n // 2 - m // 2
+    return wave[first:first + m, first:first + m]
+
+
+@pytest.mark.parametrize("m, n", [(12, 20), (13, 21), (16, 16)])
+def test_a_lens_makes_a_probe_with_gradients(rng, m, n):
+    optics = dict(wavelength=0.02, pixel_size=0.2, convergence_angle=0.025, cs_to_length=1e3)
+    lens = bracewell.AberratedProbe(m, n, **optics)
+    values = np.array([40.0, 0.02, 15.0, 0.4, 0.07])
+    probe = lens.evaluate(values)
+    make = lambda at: lens_in_numpy(at, m, n, 0.02, 0.2, 0.025, 1e3)
+    assert probe.dtype == np.complex128 and relative_error(probe, make(values)) < 1e-12
+    assert relative_error(lens.evaluate(values.astype(np.float32)), make(values)) < 1e-4
+    direction = rng.normal(size=(m, m)) + 1j * rng.normal(size=(m, m))
+    gradient = lens.gradients(values, direction)
+    for c, step in enumerate((1e-4, 1e-6, 1e-4, 1e-5, 1e-6)):
+        ends = [np.vdot(direction, make(values + sign * step * np.eye(5)[c])).real for sign in (1, -1)]
+        assert abs(gradient[c] - (ends[0] - ends[1]) / (2 * step)) < 1e-6 * abs(gradient[c]) + 1e-8
+    assert relative_error(lens.gradients(values, direction[None]), gradient) < 1e-15
+    assert "convergence_angle=0.025" in repr(lens)
+    with pytest.raises(ValueError, match="parameters"):
+        lens.evaluate(values[:4])
+    with pytest.raises(ValueError, match="optics.wavelength"):
+        bracewell.AberratedProbe(m, n, **{**optics, "wavelength": 0}).evaluate(values)
+
+
+def test_few_counts_are_compared_by_poisson(rng):
+    counts, probe, positions, object_ = scan_of_blobs(rng)
+    few = rng.poisson(counts * (100 / counts[0].sum()))
+    light = np.zeros(object_.shape)
+    for row, column in positions.astype(int):
+        light[row:row + 32, column:column + 32] += abs(probe)**2
+    lit = light > 0.1 * light.max()
+
+    def found(loss):
+        solver = bracewell.PtychographySolver(loss, probe.astype(np.complex64), schedule=bracewell.PtychographySchedule.of(loss.count))
+        solver.run()
+        own, true = (solver.amplitude * np.exp(1j * solver.phase))[lit], object_[lit]
+        return np.linalg.norm(own * np.vdot(own, true) / np.vdot(own, own) - true) / np.linalg.norm(true)
+
+    make = lambda patterns, **more: bracewell.PtychographyLoss(patterns, positions, object_.shape, 32, **{"scale": "none", **more})
+    chosen = make(few.astype(np.uint16))
+    assert chosen.loss == "poisson"
+    assert found(chosen) < 0.9 * found(make(few.astype(np.uint16), loss="amplitude"))
+    assert make(counts.astype(np.uint16)).loss == "amplitude"
+    assert make(few.astype(np.float32) / 7).loss == "amplitude"  # no counts
+    assert make(few.astype(np.uint16), scale="pattern").loss == "amplitude"
+
+
 def test_object_and_probe_are_changed_between_steps(rng):
     object_, probe, patterns = example(rng)
     solver = bracewell.PtychographySolver(bracewell.PtychographyLoss(patterns, WHOLE, SIZE, M), probe, object_rate=0)

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <bracewell/optimize/adam.hpp>
+#include <bracewell/ptychography/options.hpp>
 #include <bracewell/ptychography/probe_optics.hpp>
 
 #include <algorithm>
@@ -94,6 +95,13 @@ struct PtychographySchedule {
     if (schedule.batches == 1) // of few patterns, in as many steps
       schedule.object_rate = 0.04, schedule.probe_rate = 0.02;
     return schedule;
+  }
+
+  /// Which loss patterns as counted should have. Poisson's is better for few counts, whose square roots are not nearly normal
+  /// numbers; the amplitude loss for more, and it has projections. bench/quality/ptychography.py measures them.
+  /// @param bright  counts in a bright pixel: sum m^2 / sum m of the mean pattern m
+  static PatternLoss loss(double bright) {
+    return bright < 3 ? PatternLoss::Poisson : PatternLoss::Amplitude;
   }
 
   /// For PtychographySolver::set_rate_factor: 1, and over the last half of Adam's passes down to almost 0.

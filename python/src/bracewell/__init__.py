@@ -17,7 +17,7 @@ from .iterations import LeastSquaresSolver
 from .points import InsertGradients, SampleGradients, insert, insert_gradients, sample, sample_gradients
 from .projection import (BackprojectGradients, Expectation, Expected, PoseScores, PoseScoring, PreparedReference,
                          ProjectGradients, backproject, backproject_gradients, project, project_gradients, rotation_grid)
-from .ptychography import Adam, PtychographyLoss, PtychographyResult, PtychographySchedule, PtychographySolver
+from .ptychography import AberratedProbe, Adam, PtychographyLoss, PtychographyResult, PtychographySchedule, PtychographySolver
 from .reconstruct import correct_rolloff, crop_centre, fourier_shell_correlation, normalise, pad_centre
 from .tomography import (FourierNormal, Laminography, Tomography, ViewGradients, ViewSlopes, angular_density_weights,
                          filter_projections, find_centre, normalise_projections, remove_stripes)
@@ -32,7 +32,7 @@ _core._set_main_thread(_threading.main_thread().ident)
 _atexit.register(_core._finalize)
 
 __all__ = [
-    "Adam", "BackprojectGradients", "CTFParameters", "Expectation", "Expected", "FourierNormal", "InsertGradients", "Laminography", "LeastSquaresSolver",
+    "AberratedProbe", "Adam", "BackprojectGradients", "CTFParameters", "Expectation", "Expected", "FourierNormal", "InsertGradients", "Laminography", "LeastSquaresSolver",
     "NonuniformFFT", "NonuniformSums", "PoseScores", "PoseScoring", "PreparedReference", "ProjectGradients", "PtychographyLoss",
     "PtychographyResult", "PtychographySchedule", "PtychographySolver", "SampleGradients", "ToeplitzNormal", "Tomography",
     "ViewGradients", "ViewSlopes", "angular_density_weights", "backproject", "backproject_gradients", "bin_frames",

@@ -8,7 +8,8 @@ from typing import Any, Callable, NamedTuple, Optional, Sequence
 import numpy
 
 from . import _core
-from ._arrays import Array, Held, as_like, as_real, current_stream, empty, is_complex, is_double, number, on_host, result, shape_of, whole
+from ._arrays import (Array, Held, Planned, as_like, as_real, current_stream, empty, is_complex, is_double, number,
+                      on_host, place, result, shape_of, whole)
 
 
 def _total(patterns: Array, weights: Optional[Array]) -> float:
@@ -19,6 +20,20 @@ def _total(patterns: Array, weights: Optional[Array]) -> float:
     if len(weights.shape) == 2:
         return float(on_host(patterns.reshape(count, -1) @ weights.reshape(-1), "float64").sum())
     return sum(float((patterns[j:j + 64] * weights[j:j + 64]).sum()) for j in range(0, count, 64))
+
+
+def _bright(patterns: Array, weights: Optional[Array]) -> Optional[float]:
+    """Counts of a bright pixel, sum m^2 / sum m of the mean pattern m; None where few counts are no whole numbers."""
+    mean = patterns.sum(0) / patterns.shape[0]
+    if weights is not None and tuple(weights.shape) == tuple(mean.shape):
+        mean = mean * (weights > 0)
+    total = float(mean.sum())
+    if not 0 < total < float("inf"):
+        return None
+    bright = float((mean / total * mean).sum())
+    if bright < 100 and not all(bool((patterns[j:j + 64] == patterns[j:j + 64].round()).all()) for j in range(0, patterns.shape[0], 64)):
+        return None
+    return bright
 
 
 class PtychographyResult(NamedTuple):
@@ -62,7 +77,9 @@ class PtychographyLoss(Held):
         object_shape: (rows, columns) of the object.
         probe_size: m, pixels of the probe's side, at most n.
         modes: mutually incoherent probe modes.
-        loss: least_squares (J - t)^2, amplitude (sqrt J - sqrt t)^2, or poisson (half the deviance).
+        loss: least_squares (J - t)^2, amplitude (sqrt J - sqrt t)^2, poisson (half the deviance), or auto: poisson with scale="none"
+            where patterns are whole numbers with less than 3 counts in a bright pixel (sum m^2 / sum m of the mean pattern m),
+            else amplitude. The attribute `loss` tells which.
         scale: pattern (only shapes are compared) or none (object and probe carry the counts).
         counts: mean of a scaled pattern.
         background: of poisson, in units of J.
@@ -82,7 +99,7 @@ class PtychographyLoss(Held):
     """
 
     def __init__(self, patterns: Array, positions: Any, object_shape: Sequence[int], probe_size: int, *, modes: int = 1,
-                 loss: str = "amplitude", scale: str = "pattern", counts: float = 1, background: float = 1e-3,
+                 loss: str = "auto", scale: str = "pattern", counts: float = 1, background: float = 1e-3,
                  weights: Optional[Array] = None, fresnel_number: Optional[float] = None, refine_positions: bool = False,
                  slice_fresnel_numbers: Sequence[float] = (), relaxation: int = 0, pattern_factors: bool = False,
                  detector_background: bool = False, stream: Optional[int] = None):
@@ -103,10 +120,14 @@ class PtychographyLoss(Held):
         kind = "none"
         if weights is not None:
             kind = "mask" if bool(((weights == 0) | (weights == 1)).all()) else "per_pixel"
+        self.loss = str(loss)
+        if loss == "auto":
+            bright = _bright(patterns, weights) if scale == "none" and shape[0] > 0 else None
+            self.loss = "poisson" if bright is not None and bright < 3 else "amplitude"
         stream = current_stream(patterns, stream)
         self._plan = _core.PtychographyPlan.make(
             empty(patterns, (1,), "real"), on_host(positions, "float64"), *object_shape,
-            whole("probe_size", probe_size), shape[-1], whole("modes", modes), str(loss), kind, scale == "pattern", float(counts), float(background),
+            whole("probe_size", probe_size), shape[-1], whole("modes", modes), self.loss, kind, scale == "pattern", float(counts), float(background),
             number("fresnel_number", fresnel_number), bool(refine_positions), [float(one) for one in slice_fresnel_numbers],
             whole("relaxation", relaxation), bool(pattern_factors), bool(detector_background), stream)
         self._plan.set_patterns(0, patterns, weights, stream)
@@ -118,7 +139,7 @@ class PtychographyLoss(Held):
         self.detector, self.pixel_power = shape[-1], self.power / (1 if fresnel_number is None else shape[-1]**2)
         self.object_shape, self.probe_shape = tuple(map(int, object_shape)), (int(modes), int(probe_size), int(probe_size))
 
-    _shown = ("count", "object_shape", "probe_shape", "refines_positions")
+    _shown = ("count", "object_shape", "probe_shape", "refines_positions", "loss")
 
     @property
     def memory_bytes(self) -> int:
@@ -164,8 +185,9 @@ class PtychographyLoss(Held):
 
 
 class PtychographySchedule(NamedTuple):
-    """Passes, batches and rates that reach the answer of most scans from a rough start, with the amplitude loss and
-    scale="none": whole steps of rPIE, then Adam with rates that fall to zero. `PtychographySolver.run` follows it."""
+    """Passes, batches and rates that reach the answer of most scans from a rough start, with scale="none": whole steps of rPIE by
+    the amplitude loss, then Adam with rates that fall to zero; by poisson Adam alone, at half the rates.
+    `PtychographySolver.run` follows it."""
 
     passes: int  #: over all patterns
     batches: int  #: steps of a pass
@@ -242,7 +264,9 @@ class PtychographySolver(Held):
             object_rate = schedule.object_rate if object_rate > 0 else 0
             probe_rate = schedule.probe_rate * (loss.power / size)**0.5 if probe_rate > 0 else 0
             regularisation, projections_first = 0.1, schedule.projection_passes * schedule.batches
-            if loss.slices > 1:
+            if loss.loss == "poisson":  # of few counts, which long steps would follow into noise
+                object_rate, probe_rate = object_rate / 2, probe_rate / 2
+            if loss.slices > 1 or loss.loss == "poisson":
                 projections_first = 0
             relaxation_rate = 0.1 * (loss.power / size)**0.5 if relaxation_rate > 0 else 0
             background_rate = 0.005 * loss.pixel_power**0.5 if background_rate > 0 else 0
@@ -411,6 +435,66 @@ class PtychographySolver(Held):
         if shape is not None and tuple(value.shape) == tuple(shape):
             value = value.reshape(to)
         self._plan.set(place, value, current_stream(self._like, stream))
+
+
+class AberratedProbe(Planned):
+    """The probe of a lens with aberrations, of unit energy on detector x detector pixels, its middle cropped::
+
+        chi = pi lambda defocus k^2 + pi/2 lambda^3 Cs k^4 + pi lambda M k^2 cos 2(theta - angle)
+        A   = 1 / (1 + exp(-(k_max - k) / (k_max (|smoothness| + 0.01)))),   k_max = convergence_angle / lambda
+        p   = the inverse DFT of A exp(i chi), around pixel (probe_size/2, probe_size/2)
+
+    The plan is made at the first call for a precision and device.
+
+    Args:
+        probe_size: pixels of the probe's side, at most `detector`.
+        detector: pixels of a pattern's side.
+        wavelength, pixel_size: of the beam, and of object and probe, in one unit.
+        convergence_angle: half angle of the aperture, radians.
+        cs_to_length: the unit of Cs in that unit: 1e6 for mm in nm.
+
+    Raises:
+        ValueError: on sizes out of range and optics that are not positive (at the first call).
+    """
+
+    def __init__(self, probe_size: int, detector: int, *, wavelength: float, pixel_size: float, convergence_angle: float,
+                 cs_to_length: float = 1e6):
+        self.probe_size, self.detector = whole("probe_size", probe_size), whole("detector", detector)
+        self.wavelength, self.pixel_size = number("wavelength", wavelength), number("pixel_size", pixel_size)
+        self.convergence_angle, self.cs_to_length = number("convergence_angle", convergence_angle), number("cs_to_length", cs_to_length)
+        self._plans: dict = {}
+
+    _shown = ("probe_size", "detector", "wavelength", "pixel_size", "convergence_angle", "cs_to_length")
+
+    def _plan(self, parameters, stream):
+        key = place(parameters)
+        if key not in self._plans:
+            self._plans[key] = _core.AberratedProbePlan.make(
+                empty(parameters, (1,), "real"), self.probe_size, self.detector, self.wavelength, self.pixel_size,
+                self.convergence_angle, self.cs_to_length, stream)
+        return self._plans[key]
+
+    def evaluate(self, parameters: Array, *, stream: Optional[int] = None) -> Array:
+        """The probe, complex ``[m, m]``, from real ``[5]``: defocus (a length), Cs, astigmatism M (a length), its angle from the row
+        axis (radians), smoothness of the aperture's edge."""
+        shape_of("AberratedProbe.evaluate", "parameters", parameters)
+        parameters = as_real(parameters)
+        stream = current_stream(parameters, stream)
+        probe = empty(parameters, (self.probe_size, self.probe_size), "complex")
+        self._plan(parameters, stream).evaluate(parameters, probe, stream)
+        return result(probe, parameters)
+
+    def gradients(self, parameters: Array, probe_gradient: Array, *, stream: Optional[int] = None) -> Array:
+        """dL/dparameters, real ``[5]``, of a real L whose gradient dL/dRe p + i dL/dIm p is given: complex ``[m, m]``, as
+        `PtychographyLoss.evaluate` has it. Zero for a smoothness of exactly zero."""
+        shape_of("AberratedProbe.gradients", "parameters", parameters)
+        if len(shape_of("AberratedProbe.gradients", "probe_gradient", probe_gradient)) == 3 and probe_gradient.shape[0] == 1:
+            probe_gradient = probe_gradient[0]  # of one mode
+        parameters = as_real(parameters)
+        stream = current_stream(parameters, stream)
+        gradient = empty(parameters, (5,), "real")
+        self._plan(parameters, stream).gradients(parameters, probe_gradient, gradient, stream)
+        return result(gradient, parameters)
 
 
 class Adam(Held):

@@ -7,9 +7,13 @@
 #include <cmath>
 #include <complex>
 #include <cstdlib>
+#include <fstream>
 #include <limits>
+#include <random>
 #include <regex>
 #include <sstream>
+
+#include <zlib.h>
 
 using namespace DriverTest;
 
@@ -1084,6 +1088,39 @@ TEST_CASE("probes that change along the scan, factors and a background are found
   const auto counts = read<float>(folder / "background.h5", "/background");
   REQUIRE(counts.size() == pixels);
   CHECK(std::ranges::all_of(counts, [](float value) { return value >= 0 && std::isfinite(value); }));
+  // Dark pixels of rounded patterns never change, and count. There the background has its true values.
+  const ThickScan lit{.lit = true};
+  const std::vector<float> waves = ThickScan{}.patterns();
+  double off_in_dark = 0, in_dark = 0;
+  for (std::size_t k = 0; k < pixels; ++k) {
+    double signal = 0;
+    for (std::size_t j = 0; j < ThickScan::count; ++j)
+      signal += waves[j * pixels + k] / ThickScan::count;
+    if (signal < lit.background(int(k)))
+      in_dark += lit.background(int(k)), off_in_dark += std::abs(counts[k] - lit.background(int(k)));
+  }
+  CHECK(in_dark > 300 * 3);
+  CHECK(off_in_dark < 0.08 * in_dark);
+  // A pixel that does not count has no background, also for a run that goes on.
+  const auto patterns = lit.patterns();
+  const auto scan_positions = lit.positions();
+  std::vector<std::uint32_t> mask(pixels, 0);
+  mask[12 * ThickScan::m + 7] = 1;
+  {
+    Hdf5Writer masked(folder / "masked.h5");
+    masked.write<float>("/data", {ThickScan::count, ThickScan::m, ThickScan::m}, patterns);
+    masked.write<double>("/scan", {ThickScan::count, 2}, scan_positions);
+    masked.write<std::uint32_t>("/mask", {ThickScan::m, ThickScan::m}, mask);
+    masked.commit();
+  }
+  const std::string of_masked = program + " --data masked.h5 --find-background --passes 4 --out ";
+  run_well(folder, of_masked + "first.h5");
+  run_well(folder, of_masked + "second.h5 --continue first.h5");
+  for (const char* name : {"first.h5", "second.h5"}) {
+    const auto found_counts = read<float>(folder / name, "/background");
+    for (std::size_t k = 0; k < pixels; ++k)
+      CHECK(std::isfinite(found_counts[k]) == (mask[k] == 0));
+  }
   expect_bad_input(folder, command + "new.h5 --find-factors --scale-patterns",
                    {"--find-factors", "scaled one by one"});
 }
@@ -1219,6 +1256,218 @@ TEST_CASE("scans in rows and columns, and positions in other forms, are the same
   });
   write_cxi(folder / "masked.cxi", raster, {.mask = mask});
   CHECK(relative_error(phase(ptyd), phase("masked.cxi")) < 1e-5);
+}
+
+TEST_CASE("few counts are compared by Poisson's loss, and it is said") {
+  const TemporaryFolder folder;
+  ThickScan scan;
+  scan.write(folder / "many.h5"); // and the truth beside it
+  const std::vector<float> patterns = scan.patterns();
+  const auto positions = scan.positions();
+  const auto probe = read<std::complex<float>>(folder / "many.h5", "/probe");
+  double all = 0;
+  for (const float value : patterns)
+    all += value;
+  const auto error = [&](const std::string& options, const std::string& says) {
+    const Outcome outcome =
+        run(folder, program + " --object-pixel 2e-11 --reference truth.h5 --out out.h5 " + options);
+    INFO(outcome.err);
+    REQUIRE(outcome.code == 0);
+    CHECK(outcome.err.find(says) != std::string::npos);
+    return number_after(outcome.out, "error against the reference ");
+  };
+  double chosen = 0, amplitude = 0;
+  for (const unsigned seed : {3u, 4u}) {
+    std::mt19937_64 generator(seed);
+    std::vector<std::uint16_t> counts;
+    for (const float value : patterns) {
+      const double expected = std::max(1e-9, value * 50.0 * ThickScan::count / all);
+      counts.push_back(std::uint16_t(std::poisson_distribution<int>(expected)(generator)));
+    }
+    Hdf5Writer few_counts(folder / "few.h5");
+    few_counts.write<std::uint16_t>("/data", {ThickScan::count, ThickScan::m, ThickScan::m}, counts);
+    few_counts.write<double>("/scan", {ThickScan::count, 2}, positions);
+    few_counts.write<std::complex<float>>("/probe", {ThickScan::m, ThickScan::m}, probe);
+    few_counts.commit();
+    const double own = error("--data few.h5", "for which --loss poisson is taken");
+    CHECK(error("--data few.h5 --loss poisson", "") == own);
+    chosen += own;
+    amplitude += error("--data few.h5 --loss amplitude", "counts in a bright pixel: --loss poisson explains");
+  }
+  CHECK(chosen < 0.95 * amplitude);
+  error("--data many.h5 --passes 2", "for which --loss amplitude is taken");
+}
+
+namespace {
+
+void append(std::string& text, std::uint64_t value, int bytes) {
+  for (int i = 0; i < bytes; ++i)
+    text += char(value >> 8 * i & 255);
+}
+
+/// A .zip of .npy files, as numpy.savez and numpy.savez_compressed write them.
+class NumpyArchive {
+public:
+  explicit NumpyArchive(bool packed) : packed_(packed) {}
+  template <class T>
+  void add(const std::string& name, const std::string& descr, const std::string& shape,
+           const std::vector<T>& values, const std::string& order = "False") {
+    std::string head =
+        "{'descr': '" + descr + "', 'fortran_order': " + order + ", 'shape': (" + shape + "), }";
+    head += std::string(63 - (head.size() + 10) % 64, ' ') + '\n';
+    std::string array = "\x93NUMPY";
+    append(array, 1, 2), append(array, head.size(), 2);
+    array += head + std::string(reinterpret_cast<const char*>(values.data()), values.size() * sizeof(T));
+    const std::string stored = packed_ ? deflated(array) : array, file = name + ".npy";
+    const auto crc = crc32(0, reinterpret_cast<const Bytef*>(array.data()), uInt(array.size()));
+    const std::size_t local = text_.size();
+    std::string both;
+    append(both, 20, 2), append(both, 0, 2), append(both, packed_ ? 8 : 0, 2), append(both, 0, 4),
+        append(both, crc, 4);
+    append(both, stored.size(), 4), append(both, array.size(), 4), append(both, file.size(), 2);
+    text_ += "PK\3\4" + both;
+    append(text_, 0, 2);
+    text_ += file + stored;
+    entries_ += "PK\1\2";
+    append(entries_, 20, 2);
+    entries_ += both;
+    append(entries_, 0, 2 + 2 + 2 + 2), append(entries_, 0, 4), append(entries_, local, 4);
+    entries_ += file;
+    ++count_;
+  }
+  std::string text() const {
+    std::string all = text_ + entries_ + "PK\5\6";
+    append(all, 0, 4), append(all, count_, 2), append(all, count_, 2), append(all, entries_.size(), 4);
+    append(all, text_.size(), 4), append(all, 0, 2);
+    return all;
+  }
+
+private:
+  static std::string deflated(const std::string& text) {
+    z_stream stream{};
+    deflateInit2(&stream, 6, Z_DEFLATED, -MAX_WBITS, 8, Z_DEFAULT_STRATEGY);
+    std::string result(deflateBound(&stream, uLong(text.size())), '\0');
+    stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(text.data()));
+    stream.avail_in = uInt(text.size());
+    stream.next_out = reinterpret_cast<Bytef*>(result.data());
+    stream.avail_out = uInt(result.size());
+    CHECK(deflate(&stream, Z_FINISH) == Z_STREAM_END);
+    result.resize(stream.total_out);
+    deflateEnd(&stream);
+    return result;
+  }
+
+  bool packed_;
+  std::uint64_t count_ = 0;
+  std::string text_, entries_;
+};
+
+} // namespace
+
+TEST_CASE("scans of NumPy, of an EMPAD and of MATLAB are the scans of HDF5") {
+  const Scan& scan = demonstration().scan;
+  const TemporaryFolder folder;
+  constexpr std::size_t n = Scan::n, count = Scan::count, pixels = n * n;
+  const std::string geometry = " --wavelength 1.96875e-12 --object-pixel 2e-11 ";
+  const auto phase = [&](const std::string& data, const std::string& options = "") {
+    run_well(folder, program + " --data " + data + " --out out.h5" + few + geometry + options);
+    return read<float>(folder / "out.h5", "/object/phase");
+  };
+  const auto put = [&](const char* name, const std::string& text) {
+    std::ofstream(folder / name, std::ios::binary) << text;
+  };
+  std::vector<std::uint16_t> counts;
+  for (const float value : scan.unshifted())
+    counts.push_back(std::uint16_t(value));
+  const auto positions = scan.positions();
+  Hdf5Writer plain(folder / "plain.h5");
+  plain.write<std::uint16_t>("/data", {Scan::count, Scan::n, Scan::n}, counts);
+  plain.write<double>("/scan", {Scan::count, 2}, positions);
+  plain.commit();
+  const auto expected = phase("plain.h5");
+  for (const bool packed : {false, true}) {
+    NumpyArchive archive(packed);
+    archive.add("notes", "<U4", "2,", std::vector<char>(32));
+    archive.add("data", "<u2", "12, 64, 64", counts);
+    archive.add("scan", "<f8", "12, 2", positions);
+    put("scan.npz", archive.text());
+    CHECK(relative_error(phase("scan.npz"), expected) < (packed ? 1e-5 : 1e-30));
+    CHECK(read_text(folder / "scan.npz") == archive.text());
+    for (const double part : {0.3, 0.9, 0.9999}) {
+      put("part.npz", archive.text().substr(0, std::size_t(part * double(archive.text().size()))));
+      expect_bad_input(folder, program + " --data part.npz --out new.h5",
+                       {"part.npz", "damaged or truncated"});
+    }
+  }
+  { // other bytes than were packed
+    NumpyArchive archive(true);
+    archive.add("data", "<u2", "12, 64, 64", counts);
+    std::string text = archive.text();
+    text[text.size() - 22 - 46 - 8 + 16] ^= 1; // the check sum in the table of files, of which there is one
+    put("other.npz", text);
+    expect_bad_input(folder, program + " --data other.npz --out new.h5",
+                     {"other.npz", "damaged or truncated"});
+  }
+  NumpyArchive turned(false);
+  turned.add("data", "<u2", "12, 64, 64", counts, "True");
+  put("turned.npz", turned.text());
+  expect_bad_input(folder, program + " --data turned.npz --out new.h5",
+                   {"turned.npz: data", "C order", "ascontiguousarray"});
+
+  // An EMPAD: the raster's patterns in the middle of larger frames, two rows of which are no pixels.
+  const double step = 1e-10;
+  std::vector<double> rows, columns;
+  for (std::size_t j = 0; j < count; ++j)
+    rows.push_back(step * double(j / 4)), columns.push_back(step * double(j % 4));
+  std::vector<float> frames(count * 130 * 128, 0);
+  for (std::size_t j = 0; j < count; ++j) {
+    for (std::size_t k = 0; k < pixels; ++k)
+      frames[(j * 130 + 32 + k / n) * 128 + 32 + k % n] = scan.patterns[j * pixels + k];
+    std::fill_n(frames.begin() + std::ptrdiff_t((j * 130 + 128) * 128), 256,
+                std::numeric_limits<float>::quiet_NaN());
+  }
+  Hdf5Writer raster(folder / "raster.h5");
+  raster.write<float>("/stem/data", {3, 4, Scan::n, Scan::n}, scan.patterns);
+  raster.commit();
+  const auto of_raster = phase("raster.h5", "--data-path /stem/data --scan-step 1e-10");
+  const std::string raw(reinterpret_cast<const char*>(frames.data()), frames.size() * sizeof(float));
+  put("scan_x4_y3.raw", raw);
+  CHECK(phase("scan_x4_y3.raw", "--scan-step 1e-10 --detector 64") == of_raster);
+  run_well(folder, program + " --data scan_x4_y3.raw --out out.h5 --passes 1 --scan-step 1e-10" + geometry);
+  CHECK(read<std::complex<float>>(folder / "out.h5", "/probe").size() == 128 * 128);
+  put("scan_x4_y4.raw", raw);
+  expect_bad_input(folder, program + " --data scan_x4_y4.raw --out new.h5",
+                   {"scan_x4_y4.raw", "16 frames", "found 12"});
+  put("some.raw", raw.substr(4));
+  expect_bad_input(folder, program + " --data some.raw --out new.h5", {"some.raw", "130 x 128"});
+
+  // MATLAB 7.3: HDF5 behind 512 bytes of text. Its first axis is the last one of HDF5, so that rows and columns change places.
+  std::vector<std::uint16_t> other;
+  for (std::size_t j = 0; j < count; ++j)
+    for (std::size_t k = 0; k < pixels; ++k)
+      other.push_back(std::uint16_t(scan.patterns[j * pixels + k % n * n + k / n]));
+  std::vector<double> of_rows, of_columns;
+  for (std::size_t j = 0; j < count; ++j)
+    of_rows.push_back(positions[2 * j]), of_columns.push_back(positions[2 * j + 1]);
+  of_rows.insert(of_rows.end(), of_columns.begin(), of_columns.end());
+  Hdf5Writer inner(folder / "inner.h5");
+  inner.write<std::uint16_t>("/patterns", {Scan::count, Scan::n, Scan::n}, other);
+  inner.write<double>("/positions", {2, Scan::count}, of_rows);
+  inner.commit();
+  std::string head = "MATLAB 7.3 MAT-file, Platform: GLNXA64";
+  head.resize(512, ' ');
+  put("scan.mat", head + read_text(folder / "inner.h5"));
+  const std::string evenly =
+      " --algorithm rpie"; // Adam's steps are long where rounding alone moves the object
+  const auto straight = phase("plain.h5", evenly);
+  const auto across =
+      phase("scan.mat", "--data-path /patterns --positions-path /positions --positions-in-pixels" + evenly);
+  const Hdf5Shape shape = Hdf5Reader(folder / "out.h5").shape("/object/phase");
+  std::vector<float> back(across.size());
+  for (std::int64_t row = 0; row < shape[0]; ++row)
+    for (std::int64_t column = 0; column < shape[1]; ++column)
+      back[std::size_t(column * shape[0] + row)] = across[std::size_t(row * shape[1] + column)];
+  CHECK(relative_error(back, straight) < 1e-4); // sums in another order, in single precision
 }
 
 TEST_CASE("far field: a Siemens star measured with X-rays") {
