@@ -139,43 +139,47 @@ int main(int argc, char** argv) {
       "Projects a map at the poses of a STAR file: an MRC stack, and a STAR file of the same name beside it.",
       program};
   Options options;
-  app.add_option("--map", options.map, "MRC map; pixels of the images are its voxels")
+  app.add_option("--map", options.map, "MRC map; the images have pixels of the size of its voxels")
       ->required()
       ->type_name("FILE");
-  app.add_option("--star", options.star, "poses: STAR file of RELION, 1.4 to 5, or cryoSPARC's .cs")
+  app.add_option("--star", options.star,
+                 "poses: a STAR file of RELION (1.4 to 5) or cisTEM, or cryoSPARC's .cs")
       ->required()
       ->type_name("FILE");
   app.add_option("--out", options.out, "image stack to write, .mrcs")
       ->required()
       ->check(not_ending({".star", ".cs", ".txt", ".png", ".pdf", ".svg"}, ".mrcs"))
       ->type_name("FILE");
-  app.add_flag(
-      "--ctf", options.images.ctf,
-      "multiply by the contrast transfer functions of the STAR file, with beam tilt and Zernike terms; "
-      "without it the STAR file of the images has none of these columns");
-  app.add_option("--noise", options.images.signal_to_noise,
-                 "add white noise: variance of the signal (mean over images) over that of the noise")
+  app.add_flag("--ctf", options.images.ctf,
+               "multiply by the contrast transfer functions of the STAR file, with beam tilt and Zernike "
+               "terms. Without it the STAR file of the images has none of these columns");
+  app.add_option(
+         "--noise", options.images.signal_to_noise,
+         "add white noise: the variance of the signal (mean over images) over the variance of the noise")
       ->check(CLI::PositiveNumber)
       ->type_name("SNR");
-  app.add_option("--seed", options.images.seed, "of the noise, which is the same on every machine")
+  app.add_option("--seed", options.images.seed,
+                 "seed of the noise; a seed gives the same noise on every machine")
       ->check(CLI::NonNegativeNumber)
       ->type_name("NUMBER")
       ->capture_default_str();
   add_sampling_options(
       app, options.sampling,
-      "2 keeps the aliases of the kernel out of the box's inner half, where the molecule is");
+      "2 keeps the aliases of the kernel out of the inner half of the box, where the molecule is");
   add_b_factor_sign(app, options.b_factor_sign);
-  app.add_option("--pixel-size", options.pixel_size, "Angstrom, instead of what the STAR file says")
+  app.add_option("--pixel-size", options.pixel_size, "pixel size, instead of the STAR file's")
       ->check(CLI::PositiveNumber)
       ->type_name("ANGSTROM");
-  app.add_option("--class", options.class_number, "only the particles of this rlnClassNumber")
+  app.add_option("--class", options.class_number, "take only the particles of this rlnClassNumber")
       ->type_name("NUMBER");
-  app.add_option("--batch", options.images.batch, "images at a time, 0: by their size")
+  app.add_option("--batch", options.images.batch, "images at a time; 0 chooses by their size")
       ->check(CLI::NonNegativeNumber)
       ->type_name("NUMBER")
       ->capture_default_str();
   add_memory_limit(app, options.memory_limit);
   app.footer("--kernel linear --oversampling 2 --correction radial agrees with RELION's relion_project.");
+  put_under(app, "Images", {"--ctf", "--b-factor-sign", "--noise", "--seed", "--pixel-size", "--class"});
+  put_under(app, "Interpolation", {"--kernel", "--oversampling", "--correction"});
   return run_driver(app, argc, argv, [&](Provenance& provenance, Timings& timings) {
     project_map(options, provenance, timings);
   });

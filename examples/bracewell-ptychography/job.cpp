@@ -70,7 +70,7 @@ void Job::read_continued() {
   }
   if (most > options_.position_limit + 1)
     throw InputError(file + ": --continue: expected positions within --position-limit " +
-                     four_digits(options_.position_limit) + " pixels of those measured, found one " +
+                     four_digits(options_.position_limit) + " pixels of the measured ones, found one " +
                      four_digits(most) + " away: it is of another scan, or of other --axes");
   continued_margin_ = most > 0.5 + 1e-6 ? static_cast<int>(std::ceil(most)) : 0; // else they were rounded
   provenance_.took(*options_.continued, "an object of " + std::to_string(continued_->rows) + " x " +
@@ -187,7 +187,7 @@ void Job::choose_shape() {
   shape_.modes = options_.modes.value_or(1);
   if (const int modes = measurement_.probe_modes(); modes > 1 && !options_.modes && !optics_)
     provenance_.assume(measurement_.path().string() + ": has " + std::to_string(modes) +
-                       " probe modes, the first of which is taken; use --modes " + std::to_string(modes));
+                       " probe modes, and the first is taken; use --modes " + std::to_string(modes));
   if (options_.train == Train::Aberrations && shape_.modes > 1)
     throw InputError("--train aberrations goes with one mode");
   if (options_.train == Train::Aberrations && !options_.scale_patterns.value_or(true))

@@ -57,47 +57,51 @@ void add_measurement_options(CLI::App& app, MeasurementOptions& measurement) {
     return app.add_option(name, value, description)->type_name(type)->group(group);
   };
   add("--data-path", measurement.data, "dataset of the patterns", "NAME");
-  add("--positions-path", measurement.positions, "dataset of the positions, or two: of rows and of columns",
-      "NAME")
+  add("--positions-path", measurement.positions,
+      "dataset of the positions, or two datasets, rows and columns", "NAME")
       ->expected(1, 2);
   add("--scan-step", measurement.scan_step,
-      "of a raster scan without positions, stored as [rows, columns, ...]: down and across, or one for both",
+      "step of a raster scan without positions, stored as [rows, columns, ...]: down and across, or one for "
+      "both",
       "METRES")
       ->expected(1, 2)
       ->check(CLI::PositiveNumber);
   add("--mask-path", measurement.mask, "dataset of the mask, 0 for good pixels", "NAME");
-  app.add_flag("--invert-mask", measurement.invert_mask, "pixels of the mask are good that are not 0")
+  app.add_flag("--invert-mask", measurement.invert_mask, "pixels of the mask that are not 0 are good")
       ->group(group);
   add("--probe-path", measurement.probe, "dataset of the first probe", "NAME");
   app.add_flag("--ignore-probe", measurement.ignore_probe, "estimate the first probe, whatever the file has")
       ->group(group);
-  add("--wavelength", measurement.wavelength, "instead of the file's", "METRES")->check(CLI::PositiveNumber);
-  add("--distance", measurement.distance, "from sample to detector, instead of the file's", "METRES")
+  add("--wavelength", measurement.wavelength, "wavelength, instead of the file's", "METRES")
       ->check(CLI::PositiveNumber);
-  add("--detector-pixel", measurement.detector_pixel, "instead of the file's", "METRES")
+  add("--distance", measurement.distance, "distance from sample to detector, instead of the file's", "METRES")
+      ->check(CLI::PositiveNumber);
+  add("--detector-pixel", measurement.detector_pixel, "pixel of the detector, instead of the file's",
+      "METRES")
       ->check(CLI::PositiveNumber);
   add("--object-pixel", measurement.object_pixel,
-      "of object and positions, instead of wavelength distance / (n detector pixel)", "METRES")
+      "pixel of object and positions, instead of wavelength distance / (n detector pixel)", "METRES")
       ->check(CLI::PositiveNumber);
   add("--focus-distance", measurement.focus_distance,
-      "near field, in a beam that diverges from a focus so far before the sample", "METRES")
+      "near field: the beam diverges from a focus so far before the sample", "METRES")
       ->check(CLI::PositiveNumber);
   add("--centre", measurement.centre,
       "row and column of the zero frequency; by default the file's beam_center, or the middle", "ROW COLUMN")
       ->expected(2);
   add("--axes", measurement.axes,
-      "coordinates that rows and columns of the object are, as in yx, xy, y-x, --axes=-yx", "AXES")
+      "coordinates along rows and columns of the object, as in yx, xy, y-x, --axes=-yx", "AXES")
       ->capture_default_str();
-  add("--rotation", measurement.rotation, "of the scan, from the row axis to the column axis", "DEGREES")
+  add("--rotation", measurement.rotation, "rotation of the scan, from the row axis to the column axis",
+      "DEGREES")
       ->capture_default_str();
-  add("--detector", measurement.detector, "n: only so many pixels around the centre", "PIXELS");
+  add("--detector", measurement.detector, "n: take only so many pixels around the centre", "PIXELS");
   app.add_flag_callback(
          "--positions-in-metres", [&measurement] { measurement.positions_in_metres = true; },
-         "as CXI has them; those of /scan are in object pixels by default")
+         "positions are in metres, as CXI has them; positions in /scan are in object pixels by default")
       ->group(group);
   app.add_flag_callback(
          "--positions-in-pixels", [&measurement] { measurement.positions_in_metres = false; },
-         "of the object, whatever the file's place for them means")
+         "positions are in pixels of the object, whatever the file says")
       ->group(group);
   add("--every", measurement.every, "take each n-th pattern only", "NUMBER")
       ->check(CLI::Range(1, 1 << 30))
@@ -107,32 +111,33 @@ void add_measurement_options(CLI::App& app, MeasurementOptions& measurement) {
 void add_model_options(CLI::App& app, RunOptions& run) {
   add_choice<std::optional<PatternLoss>>(
       app, "--loss", run.loss,
-      "what measured and modelled patterns are compared by; auto: poisson below 3 counts in a bright pixel, "
-      "else amplitude",
+      "comparison of measured and modelled patterns; auto: poisson below 3 counts in a bright pixel, else "
+      "amplitude",
       {{"auto", std::nullopt},
        {"amplitude", PatternLoss::Amplitude},
        {"least-squares", PatternLoss::LeastSquares},
        {"poisson", PatternLoss::Poisson}});
   add_choice<Train>(
-      app, "--train", run.train, "what of the probe is found with the object",
+      app, "--train", run.train, "parts of the probe to find with the object",
       {{"pixels", Train::Pixels}, {"aberrations", Train::Aberrations}, {"nothing", Train::Nothing}});
   add_choice<Start>(app, "--start", run.start,
-                    "object at first: 1, or amplitude 0.9 + 0.1 N(0,1) and phase 0.1 N(0,1)",
+                    "the first object: 1, or amplitude 0.9 + 0.1 N(0,1) and phase 0.1 N(0,1)",
                     {{"flat", Start::Flat}, {"random", Start::Random}});
-  add_choice<StorageType>(app, "--storage", run.storage, "of the measured patterns",
+  add_choice<StorageType>(app, "--storage", run.storage, "storage of the measured patterns",
                           {{"float", StorageType::Float}, {"half", StorageType::Half}});
   auto* const scale = app.add_flag_callback(
       "--scale-patterns", [&run] { run.scale_patterns = true; },
-      "compare shapes alone, every pattern scaled to the same mean; by default with least-squares and with "
-      "aberrations");
+      "compare shapes alone: scale every pattern to the same mean. This is the default with least-squares "
+      "and with aberrations");
   app.add_flag_callback(
-         "--no-scale-patterns", [&run] { run.scale_patterns = false; }, "do not")
+         "--no-scale-patterns", [&run] { run.scale_patterns = false; },
+         "compare patterns as they were counted")
       ->excludes(scale);
   app.add_flag("--reduced-grid", run.reduced_grid,
                "compare on the smallest grid that is exact (least-squares without mask)");
   app.add_flag("--subpixel", run.subpixel, "do not round positions to whole pixels");
   app.add_option("--probe-size", run.probe_size,
-                 "m: window of the probe; by default its own, or the detector's")
+                 "m: width of the probe's window; by default the given probe's, or the detector's")
       ->check(CLI::Range(1, 8192))
       ->type_name("PIXELS");
   app.add_option("--modes", run.modes, "incoherent modes of the probe")
@@ -143,12 +148,13 @@ void add_model_options(CLI::App& app, RunOptions& run) {
 
 void add_constraints(CLI::App& app, RunOptions& run) {
   const std::string group = "What is known of object and probe";
-  app.add_option("--amplitude-limits", run.amplitude_limits, "least and greatest amplitude of the object")
+  app.add_option("--amplitude-limits", run.amplitude_limits,
+                 "the least and the largest amplitude of the object")
       ->expected(2)
       ->type_name("LOW HIGH")
       ->group(group);
   app.add_option("--probe-support", run.probe_support,
-                 "radius of a disc in the middle of the window beyond which the probe is zero")
+                 "radius of a disc in the middle of the window; the probe is zero beyond it")
       ->check(CLI::PositiveNumber)
       ->type_name("PIXELS")
       ->group(group);
@@ -156,33 +162,34 @@ void add_constraints(CLI::App& app, RunOptions& run) {
 
 void add_thick_options(CLI::App& app, RunOptions& run) {
   const std::string group = "Beyond one probe on a thin object (in one process)";
-  auto* const slices = app.add_option("--slices", run.slices, "of the object, along the beam")
+  auto* const slices = app.add_option("--slices", run.slices, "slices of the object along the beam")
                            ->check(CLI::Range(1, 64))
                            ->type_name("NUMBER")
                            ->capture_default_str()
                            ->group(group);
   app.add_option("--slice-distance", run.slice_distance,
-                 "from each slice to the next: one for all, or each of them")
+                 "distance from each slice to the next: one for all, or one for each")
       ->check(CLI::PositiveNumber)
       ->type_name("METRES")
       ->needs(slices)
       ->group(group);
   app.add_option("--relaxation-modes", run.relaxation,
-                 "so many modes by which the probe of a pattern differs from that of all")
+                 "modes by which the probe of a pattern differs from the mean probe")
       ->check(CLI::Range(0, 64))
       ->type_name("NUMBER")
       ->capture_default_str()
       ->group(group);
-  app.add_flag("--find-factors", run.find_factors, "a factor of the intensity of each pattern")->group(group);
+  app.add_flag("--find-factors", run.find_factors, "find a factor of the intensity of each pattern")
+      ->group(group);
   app.add_flag("--find-background", run.find_background,
-               "counts of each detector pixel that all patterns have beside the model's")
+               "find counts of each detector pixel that all patterns have beside the model's")
       ->group(group);
 }
 
 void add_position_options(CLI::App& app, RunOptions& run) {
   const std::string group = "Positions that are not quite known";
   auto* const refine = app.add_flag("--refine-positions", run.refine_positions,
-                                    "find them with the object; they are not rounded then")
+                                    "find positions with the object; they are not rounded then")
                            ->group(group);
   const auto add = [&](const char* name, double& value, const char* description) {
     app.add_option(name, value, description)
@@ -193,19 +200,19 @@ void add_position_options(CLI::App& app, RunOptions& run) {
         ->group(group);
   };
   add("--position-rate", run.position_rate, "learning rate");
-  add("--position-limit", run.position_limit, "by which a position may move, at most, on each axis");
+  add("--position-limit", run.position_limit, "the largest move of a position on each axis");
 }
 
 void add_demo_options(CLI::App& app, Demo& demo, CLI::Option* folder) {
   const std::string group = "The demonstration (--modes is of its probe, too)";
   app.add_option("--position-errors", demo.position_errors,
-                 "by which true positions lie off those written, at most, on each axis")
+                 "the largest error of the written positions on each axis")
       ->check(CLI::Range(0.0, 100.0))
       ->type_name("PIXELS")
       ->capture_default_str()
       ->needs(folder)
       ->group(group);
-  app.add_flag("--masked-detector", demo.masked, "two parts with a gap, and dead pixels")
+  app.add_flag("--masked-detector", demo.masked, "give the detector two parts with a gap, and dead pixels")
       ->needs(folder)
       ->group(group);
 }
@@ -213,7 +220,7 @@ void add_demo_options(CLI::App& app, Demo& demo, CLI::Option* folder) {
 void add_lens_options(CLI::App& app, RunOptions& run) {
   const std::string group = "A lens as the first probe";
   app.add_option("--convergence-angle", run.convergence_angle,
-                 "half angle of the aperture, instead of the file's; needed for a lens")
+                 "half angle of the aperture, instead of the file's; a lens needs it")
       ->check(CLI::PositiveNumber)
       ->type_name("RADIANS")
       ->group(group);
@@ -224,7 +231,7 @@ void add_lens_options(CLI::App& app, RunOptions& run) {
         ->type_name(unit)
         ->capture_default_str()
         ->group(group);
-    app.add_option(std::string(name) + "-rate", run.aberration_rates[c], "learning rate of the same")
+    app.add_option(std::string(name) + "-rate", run.aberration_rates[c], "learning rate")
         ->check(CLI::NonNegativeNumber)
         ->type_name(unit)
         ->capture_default_str()
@@ -232,8 +239,8 @@ void add_lens_options(CLI::App& app, RunOptions& run) {
   };
   add("--defocus", Defocus, "NM", "defocus");
   add("--cs", SphericalAberration, "MM", "spherical aberration");
-  add("--astigmatism", Astigmatism, "NM", "astigmatism, its magnitude");
-  add("--astigmatism-angle", AstigmatismAngle, "RADIANS", "its direction, from the row axis");
+  add("--astigmatism", Astigmatism, "NM", "magnitude of the astigmatism");
+  add("--astigmatism-angle", AstigmatismAngle, "RADIANS", "direction of the astigmatism, from the row axis");
   add("--smoothness", ApertureSmoothness, "PART", "width of the aperture's edge, as a part of its radius");
 }
 
@@ -243,85 +250,80 @@ int main(int argc, char** argv) {
   CLI::App app{
       "Reconstructs object and probe from a ptychographic measurement (CXI, NXcxi_ptycho or plain HDF5) by "
       "Adam on exact gradients, ePIE, rPIE or LSQ-ML. Writes OUT (HDF5: /object/amplitude, /object/phase, "
-      "/probe, /positions, /loss, "
-      "/settings) and "
-      "pictures of it (_phase.png, _amplitude.png, _probe.png, _loss.png, _patterns.png: measured and "
-      "modelled ones).",
+      "/probe, /positions, /loss, /settings) and its pictures (_phase.png, _amplitude.png, _probe.png, "
+      "_loss.png). _patterns.png has measured and modelled patterns.",
       "bracewell-ptychography"};
   RunOptions run;
   std::optional<fs::path> folder;
   Demo demo;
-  app.add_option("--data", run.data, "measurement, HDF5; several scans have one probe")->type_name("FILE");
-  app.add_flag(
-      "--one-object", run.one_object,
-      "several scans are of one object, and their positions count from one place; else each has its own, one "
-      "below the other");
+  app.add_option("--data", run.data, "measurement, HDF5; several scans share one probe")->type_name("FILE");
+  app.add_flag("--one-object", run.one_object,
+               "the scans have one object, and positions that count from one place. Otherwise each scan has "
+               "its own object, one below the other");
   app.add_option("--out", run.out, "reconstruction to write, HDF5")->type_name("FILE");
-  app.add_option("--reference", run.reference, "reconstruction to compare with: error after alignment")
+  app.add_option("--reference", run.reference, "reconstruction to compare with, after alignment")
       ->type_name("FILE");
   app.add_option("--continue", run.continued,
-                 "reconstruction of the same patterns whose object, probe and positions are the first ones; "
-                 "--modes, --refine-positions and all others may differ")
+                 "begin with object, probe and positions of this reconstruction of the same patterns. "
+                 "--modes, --refine-positions and all other options may differ")
       ->type_name("FILE");
-  app.add_flag(
-      "--try-axes", run.try_axes,
-      "first reconstruct 64 patterns from the middle with each of the eight --axes and both signs of "
-      "the probe's curvature, and take those that explain them best");
-  app.add_flag(
-      "--frc", run.correlate_halves,
-      "reconstruct both halves of the patterns, too, and write their Fourier ring correlation (_frc.txt, "
-      "_frc.png): takes as long again");
+  app.add_flag("--try-axes", run.try_axes,
+               "first reconstruct 64 patterns from the middle with each of the eight --axes and both signs "
+               "of the probe's curvature, and take the best");
+  app.add_flag("--frc", run.correlate_halves,
+               "reconstruct both halves of the patterns, too, and write their Fourier ring correlation "
+               "(_frc.txt, _frc.png); this takes as long again");
   auto* const with_demo =
       app.add_option("--demo", folder, "simulate a scan in FOLDER and reconstruct it there")
           ->type_name("FOLDER");
-  app.add_option("--passes", run.passes, "over all patterns")
+  app.add_option("--passes", run.passes, "passes over all patterns")
       ->check(CLI::Range(1, 1000000))
       ->type_name("NUMBER")
       ->default_str("60, 200 by adam alone");
-  app.add_option("--batches", run.batches,
-                 "steps per pass, each with its part of the patterns; by default of about 16")
+  app.add_option(
+         "--batches", run.batches,
+         "steps in a pass, each with its part of the patterns; by default about 16 patterns in a step")
       ->check(CLI::Range(1, 1000000))
       ->type_name("NUMBER");
   auto* const decay = app.add_flag_callback(
       "--decay", [&run] { run.decay = true; },
-      "let all rates fall to 0 over the last half of the passes; by default with --batches and "
+      "let all rates fall to 0 over the last half of the passes; this is the default with --batches and "
       "--refine-positions");
   app.add_flag_callback(
-         "--no-decay", [&run] { run.decay = false; }, "do not")
+         "--no-decay", [&run] { run.decay = false; }, "keep the rates as they are")
       ->excludes(decay);
   add_reproducible(app, run.reproducible);
   add_memory_limit(app, run.memory_limit);
-  app.add_option(
-         "--device-memory", run.device_memory,
-         "of the GPU that arrays may take: patterns beyond stay in the host's memory and come in groups "
-         "beside the work")
+  app.add_option("--device-memory", run.device_memory,
+                 "memory of the GPU that arrays may use; more patterns stay in the host's memory and come in "
+                 "groups beside the work")
       ->check(CLI::PositiveNumber)
       ->type_name("MEGABYTES");
   add_picture_format(app, run.picture_ending);
-  add_choice<Algorithm>(
-      app, "--algorithm", run.algorithm,
-      "how a step goes; automatic: whole steps of rpie, then adam; epie, rpie and lsq-ml take the "
-      "amplitude loss, with many --batches",
-      {{"automatic", Algorithm::Automatic},
-       {"adam", Algorithm::Adam},
-       {"epie", Algorithm::EPIE},
-       {"rpie", Algorithm::RPIE},
-       {"lsq-ml", Algorithm::LSQML}});
+  add_choice<Algorithm>(app, "--algorithm", run.algorithm,
+                        "steps; automatic takes whole steps of rpie, then adam. epie, rpie and lsq-ml take "
+                        "the amplitude loss, and want many --batches",
+                        {{"automatic", Algorithm::Automatic},
+                         {"adam", Algorithm::Adam},
+                         {"epie", Algorithm::EPIE},
+                         {"rpie", Algorithm::RPIE},
+                         {"lsq-ml", Algorithm::LSQML}});
   app.add_option("--object-rate", run.object_rate,
-                 "learning rate of amplitude and phase (0.04), or the part of the other algorithms' step (1)")
+                 "learning rate of amplitude and phase with adam (0.04), or the part of a step that the "
+                 "other algorithms take (1)")
       ->check(CLI::NonNegativeNumber)
       ->type_name("RATE");
-  app.add_option(
-         "--probe-rate", run.probe_rate,
-         "learning rate of the probe's pixels, as a part of their root mean square (0.01), or the part of "
-         "the other algorithms' step (1)")
+  app.add_option("--probe-rate", run.probe_rate,
+                 "learning rate of the probe's pixels with adam, over their root mean square (0.01), or the "
+                 "part of a step that the other algorithms take (1)")
       ->check(CLI::NonNegativeNumber)
       ->type_name("RATE");
   app.add_option("--regularisation", run.regularisation,
-                 "of rpie and lsq-ml: from 0, where little light fell, too, to 1, as epie (0.1)")
+                 "for rpie and lsq-ml: near 0 pixels with little light move as far as others, with 1 as in "
+                 "epie (0.1)")
       ->check(CLI::Range(1e-6, 1.0))
       ->type_name("ALPHA");
-  app.add_option("--seed", run.seed, "of random numbers")->type_name("NUMBER")->capture_default_str();
+  app.add_option("--seed", run.seed, "seed of random numbers")->type_name("NUMBER")->capture_default_str();
   add_model_options(app, run);
   add_lens_options(app, run);
   add_constraints(app, run);
@@ -330,6 +332,14 @@ int main(int argc, char** argv) {
   add_demo_options(app, demo, with_demo);
   add_measurement_options(app, run.measurement);
   add_checkpoint_options(app, run.checkpoint);
+  put_under(app, "Where it begins", {"--continue", "--start", "--try-axes", "--seed"});
+  put_under(app, "Steps",
+            {"--passes", "--batches", "--algorithm", "--object-rate", "--probe-rate", "--regularisation",
+             "--decay", "--no-decay"});
+  put_under(app, "Comparison of patterns",
+            {"--loss", "--train", "--scale-patterns", "--no-scale-patterns", "--reduced-grid", "--subpixel",
+             "--storage"});
+  put_under(app, "The probe", {"--probe-size", "--modes"});
   return run_driver(app, argc, argv, [&](Provenance& provenance, Timings& timings) {
     run.checkpoint.identity =
         identity_of(app, {"--passes", "--memory-limit", "--device-memory", "--pictures"});

@@ -144,7 +144,7 @@ void Measurement::leave_out_unwritten(Provenance& provenance) {
        .what = "patterns",
        .why = "were never written",
        .done = "they are left out",
-       .remedy = "did the scan stop early? copy those that are there to a file of their own"});
+       .remedy = "did the scan stop early? copy the written patterns to a file of their own"});
 }
 
 void Measurement::read_shape() {
@@ -297,7 +297,7 @@ void Measurement::read_geometry(const MeasurementOptions& options, Provenance& p
           planck_times_light / (electrons ? std::sqrt(*energy * (*energy + 2 * electron)) : *energy);
       if (*energy > fifty_kev)
         provenance.assume(path().string() + ": its energy of " + shortest(*energy / 1.602176634e-16) +
-                          " keV is taken as that of " + (electrons ? "electrons" : "photons") +
+                          " keV is taken as the energy of " + (electrons ? "electrons" : "photons") +
                           "; --wavelength says otherwise");
     }
   if (const auto kev = wavelength_ == 0 && is_ptyd() ? scalar({}, {"/meta/energy"}) : std::nullopt)

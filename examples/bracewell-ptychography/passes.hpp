@@ -104,12 +104,8 @@ public:
       while (std::ssize(losses) < job_.passes() && !stands_still(losses)) {
         own().copy_to(space_, before);
         make_pass(batches, passes);
-        if (!std::isfinite(losses.back())) // which no further pass mends
-          throw std::runtime_error(
-              "the loss is not a finite number in pass " + std::to_string(losses.size()) +
-              (losses.size() == 1 ? ": patterns or probe have values beyond single precision, or learning "
-                                    "rates are too high (--object-rate, --probe-rate)"
-                                  : ": lower the learning rates (--object-rate, --probe-rate)"));
+        if (!std::isfinite(losses.back()))
+          fail_not_finite(losses.size());
         if (losses.back() < passes.least) {
           passes.least = losses.back();
           std::swap(before, best);
@@ -140,6 +136,15 @@ public:
   }
 
 private:
+  /// A loss of a pass, which no further pass mends.
+  [[noreturn]] static void fail_not_finite(std::size_t pass) {
+    throw std::runtime_error("the loss is not a finite number in pass " + std::to_string(pass) +
+                             (pass == 1
+                                  ? ": patterns or probe have values beyond single precision, or learning "
+                                    "rates are too high (--object-rate, --probe-rate)"
+                                  : ": lower the learning rates (--object-rate, --probe-rate)"));
+  }
+
   /// Whether passes whose number nobody asked for bring nothing any more, as rates have fallen.
   bool stands_still(const std::vector<double>& losses) const {
     constexpr std::size_t few = 5;
@@ -172,7 +177,13 @@ private:
     auto& order = passes.order;
     std::shuffle(order.begin(), order.end(), passes.generator);
     for (std::size_t b = 0; b < order.size(); ++b) {
-      solver_.step(space_, batches.patterns(order[b]), batches.sizes[std::size_t(order[b])]);
+      try {
+        solver_.step(space_, batches.patterns(order[b]), batches.sizes[std::size_t(order[b])]);
+      } catch (const Error& error) { // on hosts
+        if (error.argument() == "loss")
+          fail_not_finite(passes.losses.size() + 1);
+        throw;
+      }
       constrain();
       if (b + 1 < order.size())
         solver_.prefetch(batches.patterns(order[b + 1]));

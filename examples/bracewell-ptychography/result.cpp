@@ -169,7 +169,7 @@ void judge(const Job& job, const Totals& totals, const std::vector<double>& loss
   job.provenance().assume(job.measurement().path().string() +
                           (gained > 0 ? between + ": this is hardly a result"
                                       : ": the amplitude residual of " + four_digits(all.reached) +
-                                            " is above that of one and the same pattern everywhere, " +
+                                            " is above the residual of one pattern for all, " +
                                             four_digits(all.without) + ": this is no result") +
                           attempts);
 }

@@ -77,7 +77,7 @@ RunOptions with_best_axes(const Space& space, const RunOptions& given, Provenanc
   if (best->conjugate && lens)
     options.aberrations[Defocus] *= -1;
   if (best == own)
-    provenance.took(given.data[0], text + ": those given are kept");
+    provenance.took(given.data[0], text + ": the given axes are kept");
   else
     provenance.assume(given.data[0].string() + ": " + text + ": the first are taken");
   return options;

@@ -8,6 +8,7 @@
 #include <bracewell/project/project.hpp>
 
 #include <algorithm>
+#include <cmath>
 #include <numbers>
 #include <numeric>
 
@@ -247,6 +248,8 @@ std::vector<double> Refinement::losses(std::vector<ImageSearch>& searches, std::
   for (std::size_t i = 0; i < count; ++i) {
     const MatchSums& sum = host_sums_(i);
     const double explained = sum.power > 0 ? sum.overlap * sum.overlap / sum.power : 0;
+    if (!std::isfinite(powers(i)))
+      fail_not_finite(static_cast<int>(i));
     values[i] = powers(i) > 0 ? std::max(0.0, 1 - explained / powers(i)) : 1;
   }
   return values;
@@ -525,6 +528,16 @@ void Refinement::evaluate(const PreparedMap& map, std::span<const ImageSearch> s
     Kokkos::deep_copy(space_, host_shift_gradients_, shift_gradients_);
   }
   space_.fence("Bracewell::examples::refine");
+  for (std::size_t i = 0; i < count; ++i)
+    if (!std::isfinite(host_sums_(i).overlap) || !std::isfinite(host_sums_(i).power))
+      fail_not_finite(searches[static_cast<std::size_t>(active[i])].image);
+}
+
+/// A loss, which no search mends.
+void Refinement::fail_not_finite(int image) const {
+  throw InputError(
+      particles_.file.string() + ": row " + std::to_string(rows_[static_cast<std::size_t>(image)] + 1) +
+      ": the loss is not a finite number: the image or the map has values beyond single precision");
 }
 
 } // namespace Bracewell::Examples

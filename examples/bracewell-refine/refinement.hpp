@@ -111,6 +111,7 @@ private:
   /// Losses of up to a batch of the searches `active` at their trial poses; leaves sums, and gradients where wanted.
   void evaluate(std::span<const ImageSearch> searches, std::span<const int> active, double radius,
                 bool gradients);
+  [[noreturn]] void fail_not_finite(int image) const;
   /// Projections of the particles of a batch at the poses that they have, times a magnification that is changed by a
   /// multiple of the i-th of xx, xy, yy; with their contrast, or without.
   void project_batch(const Spectra& projections, double radius, int i, double change, bool modulated);

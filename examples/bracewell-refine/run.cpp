@@ -583,8 +583,8 @@ private:
     if (best_.of == 0)
       provenance_.assume(
           options_.star.string() +
-          ": the half maps of refined poses agree less than those of the poses as they were (" + numbers +
-          "): the poses are left as they were");
+          ": the half maps of refined poses agree less than the half maps of the poses of the file (" +
+          numbers + "): the poses are left as they were");
     else
       provenance_.took(options_.star, "the poses of round " + std::to_string(best_.of) +
                                           ", whose half maps agree best (" + shortest(best_.agreement) + ")");

@@ -37,15 +37,14 @@ void convert(const Options& options, Provenance& provenance) {
 } // namespace
 
 int main(int argc, char** argv) {
-  CLI::App app{
-      "Writes particles as a STAR file of RELION: those of cryoSPARC (.cs, with its passthrough files beside "
-      "it), of RELION's tilt series (a row per tilt), of cisTEM, or of another STAR file. Columns are looked "
-      "at as the other programs look at them.",
-      "bracewell-star"};
+  CLI::App app{"Writes particles as a STAR file of RELION. Reads cryoSPARC's files (.cs, with its "
+               "passthrough files beside it), RELION's tilt series (a row per tilt), cisTEM's STAR files and "
+               "other STAR files. Warns of strange columns as the other programs do.",
+               "bracewell-star"};
   Options options;
   app.add_option("--particles", options.particles,
-                 "cryoSPARC's .cs, a STAR file of RELION, 1.4 to 5 (of tilt series: the optimisation set), "
-                 "or of cisTEM")
+                 "cryoSPARC's .cs, or a STAR file of RELION (1.4 to 5; the optimisation set of tilt series) "
+                 "or cisTEM")
       ->required()
       ->type_name("FILE");
   app.add_option("--out", options.out, "STAR file to write; names of images become relative to its folder")
@@ -55,11 +54,12 @@ int main(int argc, char** argv) {
                                        : "expected a name that ends with .star, found " + name;
       })
       ->type_name("FILE");
-  app.add_option("--pixel-size", options.pixel_size, "Angstrom, instead of what the file says")
+  app.add_option("--pixel-size", options.pixel_size, "pixel size, instead of the file's")
       ->check(CLI::PositiveNumber)
       ->type_name("ANGSTROM");
-  app.add_option("--class", options.class_number, "only the particles of this rlnClassNumber")
+  app.add_option("--class", options.class_number, "take only the particles of this rlnClassNumber")
       ->type_name("NUMBER");
-  app.add_flag("--no-images", options.no_images, "do not look for the images; their names stay as they are");
+  app.add_flag("--no-images", options.no_images,
+               "do not look for the images, and keep their names as they are");
   return run_driver(app, argc, argv, [&](Provenance& provenance, Timings&) { convert(options, provenance); });
 }

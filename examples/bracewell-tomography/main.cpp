@@ -218,10 +218,10 @@ std::string of_options(const Bracewell::Error& error, const std::string& scan) {
 } // namespace
 
 int main(int argc, char** argv) {
-  CLI::App app{
-      "Reconstructs slices from a parallel-beam scan: attenuation per pixel. Writes OUT, a picture of the "
-      "middle slice (_middle.png; while it works _first.png) and a script that repeats the run (_run.sh).",
-      program};
+  CLI::App app{"Reconstructs slices from a parallel-beam scan: attenuation per pixel. Writes OUT, a picture "
+               "of the middle slice (_middle.png, and _first.png while it works) and a script that repeats "
+               "the run (_run.sh).",
+               program};
   TomographyOptions options;
   add_options(app, options);
   return run_driver(app, argc, argv, [&](Provenance& provenance, Timings& timings) {

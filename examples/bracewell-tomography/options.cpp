@@ -67,7 +67,8 @@ void add_scan_options(CLI::App& app, TomographyOptions& options) {
                  "slices to write: .h5 (/exchange/data), .tif (pages), slice_%05d.tif (a file for each) or "
                  ".zarr (OME)")
       ->type_name("FILE");
-  app.add_option("--output-type", run.output_type, "of the slices; float16 keeps 3 digits, to 65504")
+  app.add_option("--output-type", run.output_type,
+                 "type of the slices; float16 keeps 3 digits of values up to 65504")
       ->transform(CLI::CheckedTransformer(output_types).description(""))
       ->type_name(names_of(output_types))
       ->default_str("float32");
@@ -75,55 +76,56 @@ void add_scan_options(CLI::App& app, TomographyOptions& options) {
       ->type_name("DATASET")
       ->capture_default_str();
   app.add_option("--flat", run.scan.flat,
-                 "frames without object: a dataset of the scan, FILE:DATASET, or a .tif or .mrc; without "
-                 "them data are "
-                 "transmission")
+                 "frames without object: a dataset of the scan, FILE:DATASET, or a .tif or .mrc. Without "
+                 "them the program takes data for transmission")
       ->type_name("DATASET")
       ->capture_default_str();
-  app.add_option("--dark", run.scan.dark, "frames without beam, likewise")
+  app.add_option("--dark", run.scan.dark,
+                 "frames without beam: a dataset of the scan, FILE:DATASET, or a .tif or .mrc")
       ->type_name("DATASET")
       ->capture_default_str();
   app.add_option("--angles", run.scan.angles,
-                 "degrees: a dataset, FILE:DATASET, or a text (.txt, .tlt, .rawtlt, .mdoc); without them "
-                 "even ones over 180")
+                 "angles in degrees: a dataset, FILE:DATASET, or a text (.txt, .tlt, .rawtlt, .mdoc). "
+                 "Without them the program takes even angles over 180")
       ->type_name("DATASET")
       ->capture_default_str();
   auto* const span =
-      app.add_option("--span", run.scan.span, "even angles over so many degrees, instead of the file's")
+      app.add_option("--span", run.scan.span, "take even angles over this span, instead of the file's")
           ->type_name("DEGREES");
-  app.add_option("--first-angle", run.scan.first_angle, "where the even angles begin; 0 by default")
+  app.add_option("--first-angle", run.scan.first_angle, "the first of the even angles; 0 by default")
       ->type_name("DEGREES");
-  app.add_option("--angle-unit", run.scan.angle_unit, "of the angles in the file, instead of what it says")
+  app.add_option("--angle-unit", run.scan.angle_unit,
+                 "unit of the angles in the file, instead of what it says")
       ->transform(CLI::CheckedTransformer(angle_units).description(""))
       ->type_name(names_of(angle_units));
-  app.add_flag("--both-ends", run.scan.both_ends, "the last of them is at the end of the span")->needs(span);
+  app.add_flag("--both-ends", run.scan.both_ends, "the last even angle is at the end of the span")
+      ->needs(span);
   app.add_option("--leave-out", options.leave_out,
-                 "projections that are left out, by their numbers from 0 in the order of the file: 7,30:40")
+                 "leave out projections by their numbers, from 0 in the order of the file: 7,30:40")
       ->delimiter(',')
       ->type_name("N,BEGIN:END");
   auto* const no_log = app.add_flag("--no-log", options.no_log, "data are attenuation already");
   app.add_flag("--log", options.take_log,
-               "they are transmission, as is the default unless they are 0 or less often and there are no "
-               "frames without object")
+               "data are transmission. This is the default, unless there are no frames without object and "
+               "values are often 0 or less")
       ->excludes(no_log);
   app.add_option("--flat-at", run.scan.flat_at,
-                 "numbers of the projections before which the flat frames were taken, as many each time "
-                 "(0,1500: before "
-                 "and after 1500): the flat field drifts; without them one mean is that of all")
+                 "the flat field drifts: numbers of the projections before which flat frames were taken, as "
+                 "many each time (0,1500: before 0 and before 1500). Without it the program takes the mean "
+                 "of all flat frames")
       ->delimiter(',')
       ->type_name("N,N");
-  app.add_option("--flat-between", options.between, "what is between these times")
+  app.add_option("--flat-between", options.between, "the flat field between these times")
       ->transform(CLI::CheckedTransformer(flats_between).description(""))
       ->type_name(names_of(flats_between))
       ->default_str("linear");
-  app.add_option(
-         "--binning", run.binning,
-         "means over squares of so many pixels; what other options count are these, and means of them")
+  app.add_option("--binning", run.binning,
+                 "average squares of so many pixels a side; other options count these larger pixels")
       ->check(CLI::IsMember({1, 2, 4, 8}))
       ->type_name("1|2|4|8")
       ->capture_default_str();
   app.add_option("--columns", options.columns,
-                 "of the detector, all by default; pixels of other options count from BEGIN")
+                 "columns of the detector to take; by default all. Other options count pixels from BEGIN")
       ->type_name("BEGIN:END");
 }
 
@@ -131,91 +133,94 @@ void add_scan_options(CLI::App& app, TomographyOptions& options) {
 void add_detector_options(CLI::App& app, TomographyOptions& options) {
   RunOptions& run = options.run;
   app.add_option("--zingers", options.zingers,
-                 "values whose attenuation is further than so much from the median around them become it")
+                 "replace values by the median around them if their attenuations differ by more than this")
       ->check(CLI::PositiveNumber)
       ->type_name("DIFFERENCE");
-  app.add_option("--zinger-window", options.zinger_window, "angles and columns of this median")
+  app.add_option("--zinger-window", options.zinger_window, "angles and columns of the median of --zingers")
       ->check(CLI::IsMember({3, 5, 7, 9}))
       ->type_name("3|5|7|9")
       ->capture_default_str();
   app.add_option("--roll", run.roll,
-                 "of the detector about its middle: projections are rolled back, with linear interpolation")
+                 "roll of the detector about its middle; the program rolls projections back, with linear "
+                 "interpolation")
       ->check(CLI::Range(-45., 45.))
       ->type_name("DEGREES")
       ->capture_default_str();
   app.add_option("--phase", options.phase,
-                 "phase retrieval from waves that have spread, for objects of one material; weak-object: by "
-                 "the contrast "
-                 "transfer function")
+                 "retrieve phases from waves that have spread, for objects of one material. weak-object "
+                 "takes the contrast transfer function")
       ->transform(CLI::CheckedTransformer(phase_methods).description(""))
       ->type_name(names_of(phase_methods))
       ->default_str("none");
-  app.add_option("--energy", options.energy, "of the beam, for --phase")->type_name("KEV");
-  app.add_option("--distance", options.distance, "from object to detector, for --phase")
+  app.add_option("--energy", options.energy, "energy of the beam, for --phase")->type_name("KEV");
+  app.add_option("--distance", options.distance, "distance from object to detector, for --phase")
       ->type_name("MILLIMETRES");
-  app.add_option("--pixel-size", options.pixel_size, "of the detector as it is, for --phase")
+  app.add_option("--pixel-size", options.pixel_size, "pixel of the detector before --binning, for --phase")
       ->type_name("MICROMETRES");
   app.add_option("--delta-beta", options.delta_beta,
-                 "of the refractive index 1 - delta + i beta, for --phase")
+                 "ratio of the refractive index 1 - delta + i beta, for --phase")
       ->type_name("RATIO");
   app.add_option("--regularisation", options.regularisation,
-                 "of weak-object: more damps frequencies that it lost")
+                 "for weak-object: more damps lost frequencies more")
       ->check(CLI::PositiveNumber)
       ->capture_default_str();
   app.add_option("--hardening", run.hardening,
-                 "polynomial of beam hardening, C0,C1,...: attenuation becomes C0 a + C1 a^2 + ...")
+                 "polynomial of beam hardening, C0,C1,...: attenuation a becomes C0 a + C1 a^2 + ...")
       ->delimiter(',')
       ->expected(1, 8)
       ->type_name("C,C");
-  auto* const laminography = app.add_option("--laminography", run.laminography,
-                                            "tilt of the rotation axis out of the plane across the beam: a "
-                                            "volume comes of all rows at once; "
-                                            "with --centre, angles over a whole turn")
-                                 ->check(CLI::Range(-85., 85.))
-                                 ->type_name("DEGREES");
-  app.add_option("--depth", run.depth, "slices of this volume about its middle; by default as many as rows")
+  auto* const laminography =
+      app.add_option("--laminography", run.laminography,
+                     "tilt of the rotation axis out of the plane across the beam. All rows together give a "
+                     "volume. It needs --centre, and angles over a whole turn")
+          ->check(CLI::Range(-85., 85.))
+          ->type_name("DEGREES");
+  app.add_option("--depth", run.depth,
+                 "slices of the volume of --laminography about its middle; by default as many as rows")
       ->check(CLI::Range(1, 16384))
       ->type_name("SLICES")
       ->needs(laminography);
-  app.add_flag("--half-acquisition", run.half_acquisition,
-               "a whole turn with the axis near an end of the detector: slices are up to twice as wide");
-  app.add_option("--size", run.size, "of the slices about the axis; by default all that the detector sees")
+  app.add_flag(
+      "--half-acquisition", run.half_acquisition,
+      "the scan is a whole turn with the axis near an end of the detector: slices are up to twice as wide");
+  app.add_option("--size", run.size,
+                 "width of the slices about the axis; by default all that the detector sees")
       ->check(CLI::Range(1, 65536))
       ->type_name("PIXELS");
-  app.add_option("--air", options.air,
-                 "columns without object: every row is divided by its mean there; with --no-log the mean is "
-                 "subtracted")
+  app.add_option(
+         "--air", options.air,
+         "columns without object: divide every row by its mean there, or subtract the mean with --no-log")
       ->type_name("BEGIN:END");
 }
 
 void add_stripe_options(CLI::App& app, TomographyOptions& options) {
   app.add_option("--stripes", options.stripes,
-                 "removal of stripes, which make rings; sorting by default with --demo")
+                 "remove stripes, which make rings; --demo takes sorting by default")
       ->transform(CLI::CheckedTransformer(stripe_methods, CLI::ignore_case).description(""))
       ->type_name(names_of(stripe_methods))
       ->default_str("none");
   app.add_option("--stripe-strength", options.stripe_options.strength,
-                 "of offset: less removes wider stripes, and more of the object")
+                 "for offset: less removes wider stripes, and more of the object")
       ->check(CLI::PositiveNumber)
       ->type_name("STRENGTH")
       ->capture_default_str();
   app.add_option("--stripe-levels", options.stripe_options.levels,
-                 "of wavelet: stripes up to half of 2^LEVELS columns wide go")
+                 "for wavelet: remove stripes up to half of 2^LEVELS columns wide")
       ->check(CLI::Range(1, 12))
       ->type_name("LEVELS")
       ->capture_default_str();
   app.add_option("--stripe-damping", options.stripe_options.damping,
-                 "of wavelet: cycles per scan over which stripes may change")
+                 "for wavelet: cycles per scan over which stripes may change")
       ->check(CLI::Range(0.1, 100.))
       ->type_name("CYCLES")
       ->capture_default_str();
   app.add_option("--stripe-ratio", options.stripe_options.ratio,
-                 "of all: how many times more than all columns differ a stripe stands out of them")
+                 "for all: a stripe differs so many times more than all columns differ")
       ->check(CLI::PositiveNumber)
       ->type_name("RATIO")
       ->capture_default_str();
   app.add_option("--large-window", options.stripe_options.large_window,
-                 "of all: columns of the median for large stripes, odd, twice as many as the widest has")
+                 "for all: columns of the median for large stripes, odd, twice the widest stripe")
       ->check(CLI::Range(1, 63))
       ->check([](const std::string& text) {
         return (text.back() - '0') % 2 == 1 ? std::string() : "expected an odd number, found " + text;
@@ -223,7 +228,7 @@ void add_stripe_options(CLI::App& app, TomographyOptions& options) {
       ->type_name("COLUMNS")
       ->capture_default_str();
   app.add_option("--stripe-window", options.stripe_options.window,
-                 "of sorting and all: columns of the median, odd")
+                 "for sorting and all: columns of the median, odd")
       ->check(CLI::Range(1, 63))
       ->check([](const std::string& text) {
         return (text.back() - '0') % 2 == 1 ? std::string() : "expected an odd number, found " + text;
@@ -231,8 +236,8 @@ void add_stripe_options(CLI::App& app, TomographyOptions& options) {
       ->type_name("COLUMNS")
       ->capture_default_str();
   app.add_option("--dead", options.stripe_options.dead,
-                 "columns that change so many times more or less than those beside them are interpolated; 0: "
-                 "none are; not of all")
+                 "interpolate columns that change so many times more or less than the columns beside them; 0 "
+                 "interpolates none. --stripes all does not take it")
       ->check([](const std::string& text) {
         const double ratio = std::strtod(text.c_str(), nullptr);
         return ratio == 0 || (ratio > 1 && ratio < 1e6) ? std::string()
@@ -245,23 +250,25 @@ void add_stripe_options(CLI::App& app, TomographyOptions& options) {
 /// Of the axis and of the method.
 void add_method_options(CLI::App& app, TomographyOptions& options) {
   RunOptions& run = options.run;
-  app.add_option("--centre", options.centre, "of the rotation axis")
+  app.add_option("--centre", options.centre, "pixel of the rotation axis")
       ->type_name("PIXEL|auto")
       ->capture_default_str();
   auto* const align = app.add_flag_callback(
       "--align", [&run] { run.align = AlignedViews::Shifts; },
-      "the scan drifts: horizontal shifts of the projections are found first, and written to _views.txt");
+      "the scan drifts: find horizontal shifts of the projections first, and write them to _views.txt");
   app.add_flag_callback(
          "--align-angles", [&run] { run.align = AlignedViews::Angles; },
-         "likewise, and their angles; several times as long")
+         "find horizontal shifts and angles of the projections first, which takes several times as long")
       ->excludes(align);
   app.add_option("--try-centres", options.try_centres,
-                 "the middle slice at these centres, as one picture: OUT ends with .png, .pdf or .svg")
+                 "draw the middle slice at these centres in one picture; OUT ends with .png, .pdf or .svg")
       ->type_name("FIRST:LAST:STEP");
-  app.add_option("--try-tilts", options.try_tilts, "the middle slice at these rolls, likewise; with --centre")
+  app.add_option("--try-tilts", options.try_tilts,
+                 "draw the middle slice at these rolls in one picture; it needs --centre")
       ->type_name("FIRST:LAST:STEP");
   app.add_option("--method", run.method,
-                 "log-polar takes even angles over 180 degrees only and is never the fastest")
+                 "method of the back-projection; log-polar takes even angles over 180 degrees alone and is "
+                 "never the fastest")
       ->transform(CLI::CheckedTransformer(spelt_methods, CLI::ignore_case).description(""))
       ->type_name(names_of(methods))
       ->default_str("fourier");
@@ -274,72 +281,73 @@ void add_method_options(CLI::App& app, TomographyOptions& options) {
 void add_solver_options(CLI::App& app, TomographyOptions& options) {
   RunOptions& run = options.run;
   auto* const solver =
-      app.add_option(
-             "--solver", options.solver,
-             "least squares by iterations instead of filtered back-projection: for few or noisy views "
-             "and limited angles; all that is seen lies within the slices")
+      app.add_option("--solver", options.solver,
+                     "iterate to least squares instead of filtering, for few or noisy views and limited "
+                     "angles. All that the detector sees has to lie within the slices")
           ->transform(CLI::CheckedTransformer(solvers, CLI::ignore_case).description(""))
           ->type_name(names_of(solvers));
   app.add_option("--iterations", options.iterations,
-                 "at most; by default 20 of cgls, 100 of sirt, 200 of fista-tv")
+                 "the most iterations; by default 20 of cgls, 100 of sirt, 200 of fista-tv")
       ->check(CLI::Range(1, 100000))
       ->needs(solver);
   app.add_option("--total-variation", options.total_variation,
-                 "its factor, of fista-tv: more flattens more; 0.1 by default")
+                 "for fista-tv: factor of the total variation, 0.1 by default; more flattens more")
       ->check(CLI::Range(0., 1e6))
       ->type_name("FACTOR")
       ->needs(solver);
-  app.add_flag("--nonnegative", options.of_solver.nonnegative, "no attenuation below 0, of sirt and fista-tv")
+  app.add_flag("--nonnegative", options.of_solver.nonnegative,
+               "for sirt and fista-tv: allow no attenuation below 0")
       ->needs(solver);
-  app.add_option("--noise", options.of_solver.noise,
-                 "standard deviation of attenuations in air: iterations of a slice end where it is reached")
+  app.add_option(
+         "--noise", options.of_solver.noise,
+         "standard deviation of attenuations in air; the iterations of a slice end when they reach it")
       ->check(CLI::PositiveNumber)
       ->type_name("DEVIATION")
       ->needs(solver);
-  app.add_option("--weights", options.weights, "transmission: what photons' noise leaves of dark values")
+  app.add_option("--weights", options.weights,
+                 "transmission: weigh values as the noise of photons has it, dark ones less")
       ->transform(CLI::CheckedTransformer(weights_of_values, CLI::ignore_case).description(""))
       ->type_name(names_of(weights_of_values))
       ->default_str("none")
       ->needs(solver);
-  auto* const filter = app.add_option("--filter", run.filter, "of the projections, before they are spread")
+  auto* const filter = app.add_option("--filter", run.filter, "filter of the projections")
                            ->transform(CLI::CheckedTransformer(filters, CLI::ignore_case).description(""))
                            ->type_name(names_of(filters))
                            ->default_str("shepp");
-  auto* const padding =
-      app.add_option("--padding", run.padding, "beyond the detector; edge: the outermost values go on")
-          ->transform(CLI::CheckedTransformer(paddings, CLI::ignore_case).description(""))
-          ->type_name(names_of(paddings))
-          ->default_str("edge");
+  auto* const padding = app.add_option("--padding", run.padding,
+                                       "values beyond the detector; edge continues the outermost ones")
+                            ->transform(CLI::CheckedTransformer(paddings, CLI::ignore_case).description(""))
+                            ->type_name(names_of(paddings))
+                            ->default_str("edge");
   auto* const density = app.add_flag_callback(
       "--density-weights", [&run] { run.density_weights = true; },
-      "projections count by the share of half a turn that is nearest to them; by default "
-      "where angles are not evenly spread");
+      "weigh projections by the share of half a turn that is nearest to them; this is the default if angles "
+      "are not evenly spread");
   auto* const even = app.add_flag_callback(
-      "--even-weights", [&run] { run.density_weights = false; }, "all projections count the same");
+      "--even-weights", [&run] { run.density_weights = false; }, "give all projections the same weight");
   density->excludes(even);
   solver->excludes(filter)->excludes(padding)->excludes(density)->excludes(even);
   app.add_option("--y-axis", run.y_up,
-                 "where y of the slices points to, which are seen at x cos + y sin: up (from row n/2 to row "
-                 "0) as ASTRA, "
-                 "scikit-image and algotom have it, down as before 0.2, their mirror image")
+                 "direction of y in the slices, whose rays are x cos + y sin. up (from row n/2 to row 0) is "
+                 "ASTRA's, scikit-image's and algotom's; down, as before 0.2, is the mirror image")
       ->transform(
           CLI::CheckedTransformer(std::map<std::string, bool>{{"up", true}, {"down", false}}).description(""))
       ->type_name("down|up")
       ->default_str("up");
-  app.add_flag("--corners", run.corners, "keep what lies outside of the disc that fits the slice");
-  app.add_option("--rows", options.rows, "of the detector; all by default")->type_name("BEGIN:END");
+  app.add_flag("--corners", run.corners, "keep the corners, outside of the largest disc of the slice");
+  app.add_option("--rows", options.rows, "rows of the detector; by default all")->type_name("BEGIN:END");
 }
 
 void add_demo_options(CLI::App& app, TomographyOptions& options) {
   auto* const demo =
       app.add_option("--demo", options.demo,
-                     "simulate a scan in FOLDER, reconstruct it and compare with the truth, truth.h5")
+                     "simulate a scan in FOLDER, reconstruct it and compare it with the truth, truth.h5")
           ->type_name("FOLDER");
-  app.add_option("--demo-angles", options.of_demo.angles, "of this scan")
+  app.add_option("--demo-angles", options.of_demo.angles, "angles of the demonstration's scan")
       ->check(CLI::Range(1, 100000))
       ->capture_default_str()
       ->needs(demo);
-  app.add_option("--demo-span", options.of_demo.span, "that these angles are even over")
+  app.add_option("--demo-span", options.of_demo.span, "span of the demonstration's even angles")
       ->check(CLI::Range(1., 360.))
       ->type_name("DEGREES")
       ->capture_default_str()

@@ -132,7 +132,7 @@ void Scan::open_series(Provenance& provenance) {
     for (const auto& [name, count] : groups)
       found += (found.empty() ? "" : ", ") + std::to_string(count) + " of " + name + "*";
     throw InputError(path().string() +
-                     ": expected files of one name beside those of flat and dark frames, found " + found +
+                     ": expected files of one name beside the flat and dark frames, found " + found +
                      "; use a pattern (\"" + (path() / projections.front()).string() + "*.tif\")");
   }
   const fs::path folder = options_.file;
@@ -252,7 +252,7 @@ void Scan::open_frames(Frames& frames, const std::string& name, const std::strin
   const FrameStack& stack = *frames.stack;
   if (stack.rows() != rows() || stack.width() != width())
     throw InputError(place.text() + ": expected frames [any, " + std::to_string(rows()) + ", " +
-                     std::to_string(width()) + "] as those of the projections, found shape " +
+                     std::to_string(width()) + "] as the projections have, found shape " +
                      hdf5_text({stack.count(), stack.rows(), stack.width()}));
   if (stack.count() % sets != 0)
     throw InputError(path().string() + ": expected a multiple of " + std::to_string(sets) +
@@ -325,7 +325,7 @@ void Scan::check_frames(Provenance& provenance) {
       provenance.assume((kinds[kind]->stack->place().text()) + ": " + (kind == 0 ? "flat" : "dark") +
                         " frame" + (left_out.size() > 1 ? "s " : " ") + listed(left_out) +
                         (left_out.size() > 1 ? " are" : " is") +
-                        " left out, as the brightness is not that of the others");
+                        " left out: other frames have another brightness");
     if (kinds[kind]->sets.empty() || kinds[kind]->stack->hdf5())
       continue;
     std::vector<float> means(kinds[kind]->sets.size() * std::size_t(rows() * width()));

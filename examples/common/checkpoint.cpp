@@ -50,9 +50,9 @@ std::string missing_in(const std::vector<std::string>& others, const std::vector
 
 void add_checkpoint_options(CLI::App& app, CheckpointOptions& options) {
   app.add_flag("--resume", options.resume,
-               "go on from the checkpoint that an interrupted run with the same inputs, options and OUT left "
-               "beside it (_checkpoint.h5)");
-  app.add_option("--checkpoint-every", options.seconds, "least time between two checkpoints")
+               "go on from the checkpoint (OUT_checkpoint.h5) of an interrupted run with the same inputs, "
+               "options and OUT");
+  app.add_option("--checkpoint-every", options.seconds, "the least time between two checkpoints")
       ->check(CLI::NonNegativeNumber)
       ->type_name("SECONDS")
       ->capture_default_str();
@@ -95,7 +95,7 @@ Checkpoint::Checkpoint(const fs::path& out, const CheckpointOptions& options)
     check(*resumed_);
   } else if (fs::exists(path_)) {
     throw InputError(path_.string() +
-                     ": is there, of a run that was interrupted: use --resume, or remove it to begin anew");
+                     ": is there, and an interrupted run left it: use --resume, or remove it to begin again");
   }
 }
 

@@ -183,7 +183,7 @@ std::string wrapped_help(const std::string& help, std::size_t columns) {
 
 void add_memory_limit(CLI::App& app, std::optional<double>& megabytes) {
   app.add_option("--memory-limit", megabytes,
-                 "of this program; half of the machine's by default, shared by its processes")
+                 "memory that this program may use; by default its processes share half of the machine's")
       ->check(CLI::PositiveNumber)
       ->type_name("MEGABYTES");
 }
@@ -195,7 +195,12 @@ void add_picture_format(CLI::App& app, std::string& ending) {
 
 void add_reproducible(CLI::App& app, bool& reproducible) {
   app.add_flag("--reproducible", reproducible,
-               "sums in a fixed order: the same bits in every run of as many processes, a little slower");
+               "add in a fixed order: as many processes give the same bits in every run, a little slower");
+}
+
+void put_under(CLI::App& app, const std::string& heading, const std::vector<std::string>& options) {
+  for (const std::string& option : options)
+    app.get_option(option)->group(heading);
 }
 
 int run_driver(CLI::App& app, int argc, const char* const* argv,
@@ -209,11 +214,12 @@ int run_driver(CLI::App& app, int argc, const char* const* argv,
     app.set_version_flag("--version", app.get_name() + " " BRACEWELL_VERSION, "print the version and exit");
     Timings timings;
     bool strict = false, print_timings = false;
-    app.add_flag("--strict", strict, "what would be assumed, with a warning, is an error");
+    app.add_flag("--strict", strict,
+                 "stop with an error where the program would assume something with a warning");
     bool overwrite = false;
     app.add_flag("--overwrite", overwrite,
                  "replace outputs that are write-protected, and others' files that have derived names");
-    app.add_flag("--timings", print_timings, "end with a line on stderr that says where the time went");
+    app.add_flag("--timings", print_timings, "print a last line on stderr that says where the time went");
     app.parse(argc, argv);
     if (!group.agree(false))
       return complain(asked_for_help, BadInput);

@@ -56,6 +56,9 @@ void add_reproducible(CLI::App& app, bool& reproducible);
 /// Adds --pictures, the format of pictures that are named after OUT: ".png", ".pdf" or ".svg".
 void add_picture_format(CLI::App& app, std::string& ending);
 
+/// Puts options that were added under a heading of --help.
+void put_under(CLI::App& app, const std::string& heading, const std::vector<std::string>& options);
+
 /// Parses the command line into `app`, whose name is the program's, and runs `body`, which gets a Provenance that
 /// has the options given, and Timings that are printed on stderr with --timings; Kokkos is there meanwhile, and signals end it without a trace (remove_unfinished_on_signals). Adds --version, --strict, --overwrite and --timings to the --help of CLI11. Other files than those made by the program are replaced only where their names were given, and write-protected ones with --overwrite alone. Every exception ends as one line "program: message" on stderr: bad usage, InputError and
 /// Bracewell::Error with BadInput, all others with Failure.

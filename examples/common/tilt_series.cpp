@@ -357,7 +357,7 @@ private:
         ctf_ = series->ctf;
       if (series->ctf != ctf_)
         numbers_.fail(row, "rlnTomoName",
-                      "some tilt series have defoci (rlnDefocusU), this one or those before have none");
+                      "some tilt series have defoci (rlnDefocusU), and this one or an earlier one has none");
       if (ctf_ && series->hand == 0)
         throw InputError(tomograms_.path().string() +
                          ": column rlnTomoHand, which says how the defocus changes with depth, "

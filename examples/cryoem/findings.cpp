@@ -184,10 +184,11 @@ std::vector<std::string> findings_in_columns(const Particles& particles, bool us
     };
     constexpr double much = 9.2; // 10^4
     if (const auto large = rows([&](std::size_t row) { return growth(row) > much; }); !large.empty())
-      findings.push_back(file + std::to_string(large.size()) +
-                         " B factors make the weight of the last frequency more than 10000 times that of the "
-                         "first (rlnCtfBfactor, " +
-                         rows_text(large) + "): --b-factor-sign warp turns the sign");
+      findings.push_back(
+          file + std::to_string(large.size()) +
+          " B factors make the weight of the last frequency more than 10000 times the weight of "
+          "the first (rlnCtfBfactor, " +
+          rows_text(large) + "): --b-factor-sign warp turns the sign");
   }
   return findings;
 }

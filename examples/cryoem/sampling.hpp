@@ -50,14 +50,14 @@ inline void add_sampling_options(CLI::App& app, Sampling& sampling, const std::s
       {{Linear::name, KernelChoice::Linear},
        {CatmullRom::name, KernelChoice::CatmullRom},
        {CubicBSpline::name, KernelChoice::CubicBSpline}});
-  app.add_option("--oversampling", sampling.oversampling, "padded over original box; " + why_oversampling)
+  app.add_option("--oversampling", sampling.oversampling, "padded box over original box; " + why_oversampling)
       ->check(CLI::Range(1.0, 4.0))
       ->type_name("FACTOR")
       ->capture_default_str();
   add_choice<Correction>(
       app, "--correction", sampling.correction,
-      "what undoes the kernel's attenuation: the kernel's transform on every axis, or RELION's "
-      "sinc^2 of the radius (with linear)",
+      "undo the kernel's attenuation by its transform on every axis, or by RELION's sinc^2 of the radius "
+      "(linear alone)",
       {{"separable", Correction::Separable}, {"radial", Correction::Radial}, {"none", Correction::None}});
 }
 
@@ -80,11 +80,11 @@ inline void add_symmetry(CLI::App& app, std::string& symmetry, const std::string
 /// Adds --helical-rise, which is returned, and --helical-twist: both or none.
 inline CLI::Option* add_helix(CLI::App& app, std::optional<double>& rise, std::optional<double>& twist) {
   auto* const of_rise =
-      app.add_option("--helical-rise", rise, "of a helix along z, from one subunit to the next")
+      app.add_option("--helical-rise", rise, "rise of a helix along z, from one subunit to the next")
           ->check(CLI::PositiveNumber)
           ->type_name("ANGSTROM");
   auto* const of_twist =
-      app.add_option("--helical-twist", twist, "of the helix, positive for a right-handed one")
+      app.add_option("--helical-twist", twist, "twist of the helix, positive if it is right-handed")
           ->check(CLI::Range(-360.0, 360.0))
           ->type_name("DEGREES");
   of_rise->needs(of_twist);
@@ -106,9 +106,8 @@ inline auto not_ending(std::vector<std::string> endings, std::string expected) {
 inline void add_b_factor_sign(CLI::App& app, BFactorSign& sign) {
   add_choice<BFactorSign>(
       app, "--b-factor-sign", sign,
-      "of rlnCtfBfactor: the envelope is exp(-B k^2 / 4) as RELION has it, or exp(B k^2 / 4) as Warp and M "
-      "write "
-      "it; automatic takes Warp's, with a warning, where some are below 0 and none is above",
+      "sign of rlnCtfBfactor: RELION's envelope is exp(-B k^2 / 4), Warp and M write exp(B k^2 / 4). "
+      "automatic takes Warp's sign, with a warning, if some values are below 0 and none is above",
       {{"automatic", BFactorSign::Automatic}, {"relion", BFactorSign::Relion}, {"warp", BFactorSign::Warp}});
 }
 

@@ -21,3 +21,21 @@ def test_the_guide_runs():
             exec(compile(block, str(GUIDE), "exec"), names)
     if missing:
         pytest.skip(f"blocks that need {', '.join(sorted(missing))}, which is not installed; the others passed")
+
+
+def test_what_the_table_of_parity_names_is_there():
+    import bracewell
+
+    headers = "\n".join(path.read_text() for path in (GUIDE.parents[1] / "include").rglob("*.hpp"))
+    rows = [line.strip().strip("|").split(" | ") for line in (GUIDE.parent / "parity.md").read_text().split("\n")
+            if line.startswith("|") and not line.startswith("|---")]
+    assert len(rows) > 30
+
+    def names(cell):
+        return re.findall(r"`([A-Za-z_]\w+)(?:\(method[^`]*)?`", cell)
+
+    for theirs, ours in rows:
+        for name in names(theirs):
+            assert re.search(rf"\b{name}\b", headers), name
+        for name in names(ours.split(" - (")[0].split("- (")[0]) + (names(theirs) if "the same name" in ours else []):
+            assert hasattr(bracewell, name), name

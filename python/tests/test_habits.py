@@ -4,6 +4,7 @@
 import copy
 import os
 import pickle
+import shlex
 import subprocess
 
 import bracewell
@@ -45,6 +46,49 @@ def test_a_fork_works_before_the_first_call_and_is_told_after_it():
     unused, end, used, end_of_used = run(FORK)
     assert (unused, end, end_of_used) == ("(16, 16)", "0", "0")
     assert "expected calls in a process that was forked before the first call or spawned" in used
+
+
+SPAWN = """
+import multiprocessing, sys, numpy as np, bracewell
+def pair():
+    return bracewell.Tomography(np.arange(9) * np.pi / 9, 16)
+def work(plan, k):
+    return float(plan.backproject(np.full((9, 16), float(k))).sum())
+class Slices:
+    def __init__(self, plan):
+        self.plan = plan
+    def __len__(self):
+        return 6
+    def __getitem__(self, k):
+        return work(self.plan, k)
+if __name__ == "__main__":
+    plan = pair()
+    ours = [work(plan, k) for k in range(6)]
+    multiprocessing.set_executable(LAUNCHER)
+    if len(sys.argv) > 1:
+        import torch
+        batches = torch.utils.data.DataLoader(Slices(plan), num_workers=2, multiprocessing_context="spawn", batch_size=2)
+        theirs = [float(one) for batch in batches for one in batch]
+    else:
+        with multiprocessing.get_context("spawn").Pool(2) as pool:
+            theirs = pool.starmap(work, [(plan, k) for k in range(6)])
+    print(theirs == ours)
+"""
+
+
+@pytest.mark.parametrize("library", [None, "torch"])
+def test_spawned_processes_compute_with_plans_of_their_parent(tmp_path, library):
+    """As DataLoader's workers do, after the parent has computed."""
+    if library:
+        pytest.importorskip(library)
+    command = interpreter()
+    launcher = tmp_path / "python"  # of an interpreter that is started in several words
+    launcher.write_text("#!/bin/sh\nexec " + " ".join(map(shlex.quote, command)) + ' "$@"\n')
+    launcher.chmod(0o755)
+    script = tmp_path / "spawn.py"
+    script.write_text(SPAWN.replace("LAUNCHER", repr(str(launcher))))
+    done = subprocess.run([*command, str(script), *([library] if library else [])], capture_output=True, text=True, timeout=300)
+    assert (done.returncode, done.stdout) == (0, "True\n"), done.stderr
 
 
 INTERRUPT = """

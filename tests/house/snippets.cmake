@@ -1,6 +1,7 @@
 # cmake -DROOT=<repository> -P snippets.cmake
 # Every C++ block of the pages is an example of a test: `<!-- example: NAME -->` stands before it, and the page among
 # those of a check_page_examples of the tests, which compares the two. (tests/install shows a whole project, tests/c a whole program.)
+# Before every picture stands the command that makes it: `<!-- picture: COMMAND -->`.
 
 cmake_minimum_required(VERSION 3.25)
 
@@ -15,11 +16,20 @@ endforeach()
 
 set(errors "")
 set(count 0)
+set(drawn 0)
 file(GLOB_RECURSE pages ${ROOT}/docs/*.md ${ROOT}/examples/*.md)
 foreach(page IN LISTS pages ITEMS ${ROOT}/README.md ${ROOT}/CONTRIBUTING.md)
   file(READ ${page} content)
   string(REGEX MATCHALL "[^\n]*\n```cpp\n" blocks "${content}")
   file(RELATIVE_PATH name ${ROOT} ${page})
+  string(REPLACE "[" "<" plain "${content}")
+  string(REGEX MATCHALL "[^\n]*\n!<[^\n]*" pictures "${plain}")
+  foreach(picture IN LISTS pictures)
+    math(EXPR drawn "${drawn} + 1")
+    if(NOT picture MATCHES "<!-- picture: [^ ].* -->")
+      string(APPEND errors "  ${name}: a picture of which no command is named\n")
+    endif()
+  endforeach()
   get_filename_component(file ${page} NAME)
   foreach(block IN LISTS blocks)
     math(EXPR count "${count} + 1")
@@ -35,4 +45,4 @@ endforeach()
 if(errors OR count EQUAL 0)
   message(FATAL_ERROR "${count} blocks\n${errors}")
 endif()
-message(STATUS "${count} blocks of C++ are examples of tests.")
+message(STATUS "${count} blocks of C++ are examples of tests, ${drawn} pictures have commands.")

@@ -76,6 +76,28 @@ void test_settings(const Experiment<double>& e) {
     }
 }
 
+/// Without light, for every loss and scale, with weights and without.
+template <class T>
+void test_without_light(const Experiment<T>& e) {
+  const View<T**> weights("weights", e.n, e.n);
+  const auto host = Kokkos::create_mirror_view(weights);
+  for (int k = 0; k < e.n * e.n; ++k)
+    host.data()[k] = k % 5 == 0 ? T(0) : T(0.25 * (k % 4 + 1));
+  Kokkos::deep_copy(weights, host);
+  for (const auto loss : {PatternLoss::LeastSquares, PatternLoss::Amplitude, PatternLoss::Poisson})
+    for (const auto scale : {PatternScale::PerPattern, PatternScale::None})
+      for (const auto kind : {PixelWeights::None, PixelWeights::PerPixel}) {
+        PtychographyOptions options{
+            .loss = loss, .scale = scale, .counts = 10, .background = 0.1, .weights = kind};
+        for (const PatternPath path :
+             paths_over_lines<T>({{e.rows, e.columns}, e.m, e.n, e.modes}, options)) {
+          options.path = path;
+          check_without_light<T, LinesOnHosts<T>>(e, options,
+                                                  kind == PixelWeights::None ? View<T**>() : weights);
+        }
+      }
+}
+
 void test_groups(const Experiment<double>& e) {
   Kokkos::deep_copy(Kokkos::subview(e.patterns, 2, Kokkos::ALL, Kokkos::ALL), 0.0);
   const View<int*> subset("subset", 3);
@@ -233,8 +255,12 @@ TEMPLATE_LIST_TEST_CASE("lines: probes as large as the detector, at whole positi
 TEST_CASE("lines: losses, scales, masks and weights, with modes between pixels") {
   const bool host = Bracewell::Impl::is_host<Space>;
   test_settings(Experiment<double>(34, 35, 30, 36, fractional, 3));
+  test_without_light(Experiment<double>(34, 35, 30, 36, fractional, 2));
+  test_without_light(Experiment<double>(40, 41, 36, 36, whole));
   if (host)
     return;
+  test_without_light(Experiment<float>(134, 133, 128, 128, fractional, 2));
+  test_without_light(Experiment<float>(104, 103, 99, 128, whole));
   test_settings(Experiment<double>(134, 133, 128, 128, fractional, 3));
   test_settings(Experiment<double>(104, 103, 99, 128, whole, 3));
 }

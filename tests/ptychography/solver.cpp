@@ -859,6 +859,38 @@ TEST_CASE("the memory of a solver is foretold to 5 %, and every View of it has a
       CHECK(label.find("Bracewell::") != std::string::npos);
 }
 
+TEST_CASE("a loss that is no number ends a step before anything moves", "[ptychography]") {
+  const Space space;
+  const Model model = make_model(false);
+  auto solver = make_solver(model, {});
+  Kokkos::deep_copy(solver.amplitude(), 1.0);
+  const auto start = solver.state(space);
+  // The probe is zero: without light the loss is that of J = 0.
+  double expected = 0;
+  constexpr int pixels = Model::n * Model::n;
+  for (int j = 0; j < Model::patterns; ++j) {
+    double sum = 0, squares = 0;
+    for (int k = 0; k < pixels; ++k) {
+      const double value = model.measured[std::size_t(j * pixels + k)];
+      sum += value, squares += value * value;
+    }
+    expected += squares * std::pow(Model::counts * pixels / sum, 2) / (pixels * Model::patterns);
+  }
+  solver.step(space);
+  CHECK(std::abs(solver.losses(space).back() / expected - 1) < 1e-12);
+  CHECK(solver.state(space).amplitude == start.amplitude);
+  Kokkos::deep_copy(solver.probe(), std::numeric_limits<double>::quiet_NaN());
+  if (Impl::is_host<Space>) {
+    CHECK_THROWS_WITH(solver.step(space), Catch::Matchers::ContainsSubstring(
+                                              "PtychographySolver::step: loss: expected a finite number"));
+    CHECK(solver.steps() == 1);
+    CHECK(solver.state(space).amplitude == start.amplitude);
+  } else {
+    solver.step(space);
+    CHECK(std::isnan(solver.losses(space).back()));
+  }
+}
+
 TEST_CASE("the solver names what is wrong", "[ptychography]") {
   using Catch::Matchers::ContainsSubstring;
   const Model model = make_model(false);

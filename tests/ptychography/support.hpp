@@ -7,8 +7,10 @@
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
 
+#include <algorithm>
 #include <cmath>
 #include <complex>
+#include <limits>
 #include <random>
 #include <tuple>
 #include <vector>
@@ -197,6 +199,52 @@ void check_streamed(const Experiment<T>& e, PtychographyOptions options, const V
     streamed.prefetch();
     check({});
   }
+}
+
+/// An object or a probe of zeros has the loss of J = 0, by its definition, and no gradient; where they are no numbers, neither
+/// is the loss.
+template <class Storage, class Detectors = TestDetectors, class T>
+void check_without_light(Experiment<T> e, const PtychographyOptions& options, const View<T**>& weights = {}) {
+  const auto patterns = on_host(e.patterns);
+  const auto given = on_host(weights);
+  const std::size_t pixels = static_cast<std::size_t>(e.n) * static_cast<std::size_t>(e.n);
+  const auto weight = [&](std::size_t k) { return given.size() > 0 ? double(given.data()[k]) : 1.0; };
+  double expected = 0;
+  for (std::size_t j = 0; j < static_cast<std::size_t>(e.count); ++j) {
+    double sum = 0, of_weights = 0;
+    for (std::size_t k = 0; k < pixels; ++k)
+      sum += weight(k) * double(patterns.data()[j * pixels + k]), of_weights += weight(k);
+    const double scale = options.scale == PatternScale::None ? 1 : options.counts * of_weights / sum;
+    for (std::size_t k = 0; sum > 0 && k < pixels; ++k) {
+      const double t = scale * double(patterns.data()[j * pixels + k]), b = options.background;
+      expected +=
+          weight(k) * (options.loss == PatternLoss::LeastSquares ? t * t
+                       : options.loss == PatternLoss::Amplitude  ? t
+                                                                 : b - t + (t > 0 ? t * std::log(t / b) : 0));
+    }
+  }
+  expected /= double(e.count) * double(pixels);
+  const auto model = e.template plan<Storage, Detectors>(options, weights);
+  INFO("m " << e.m << " n " << e.n << " modes " << e.modes << " loss " << int(options.loss) << " scale "
+            << int(options.scale) << " weights " << int(options.weights) << " path " << int(model.path()));
+  const double tolerance = sizeof(Storage) == 2 ? 1e-3 : sizeof(T) == 8 ? 1e-12 : 1e-5;
+  const View<Kokkos::complex<T>**> object("object", e.rows, e.columns);
+  const View<Kokkos::complex<T>***> probe("probe", e.modes, e.m, e.m);
+  Kokkos::deep_copy(object, e.object);
+  Kokkos::deep_copy(probe, e.probe);
+  for (const bool of_object : {true, false}) {
+    if (of_object)
+      Kokkos::deep_copy(e.object, Kokkos::complex<T>(0));
+    else
+      Kokkos::deep_copy(e.object, object), Kokkos::deep_copy(e.probe, Kokkos::complex<T>(0));
+    const auto dark = e.evaluate(model);
+    CHECK(std::abs(dark.loss / expected - 1) < tolerance);
+    for (const auto& gradient : {dark.object, dark.probe})
+      CHECK(std::ranges::all_of(gradient, [](const auto& value) { return value == 0.0; }));
+  }
+  Kokkos::deep_copy(e.probe, Kokkos::complex<T>(std::numeric_limits<T>::quiet_NaN()));
+  CHECK(std::isnan(e.evaluate(model).loss));
+  Kokkos::deep_copy(e.probe, probe);
 }
 
 /// Central differences of the loss along random directions of object and probe against their gradients.

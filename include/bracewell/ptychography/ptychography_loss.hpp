@@ -20,7 +20,8 @@ namespace Bracewell {
 ///   psi_jl(r) = O(y_j + r) p_l(r), Psi = far- or near-field propagation (Propagator), I_j = sum_l
 ///   |Psi_jl|^2, J_j = I_j C / mean(I_j) and t_j = measured C / mean(measured) (PatternScale::PerPattern) or
 ///   J = I, L = 1 / (N n^2) sum_j sum_k w_jk l(J_jk, t_jk)  (PatternLoss; means are weighted with w as well).
-/// N: patterns of the call, or inputs.mean_of. Patterns without counts have weight 0. Gradients are dL/dRe + i dL/dIm. Models with
+/// N: patterns of the call, or inputs.mean_of. Patterns without counts have weight 0. A model without light (I_j = 0) has J_j = 0, and
+/// gradients of 0. An object or a probe that is not finite gives such a loss. Gradients are dL/dRe + i dL/dIm. Models with
 /// slices, relaxation, positions to find, factors and a background: docs/ptychography-models.md.
 ///
 /// Storage is the type in which targets (and, in the fused path, gradients of exit waves) are stored: Real, or

@@ -120,7 +120,8 @@ public:
   /// @param subset   indices of patterns, each at most once, see PatternBatches and PtychographyLoss::evaluate. Of
   ///   no patterns there is no step
   /// @param of_all  with a reduction, how many patterns the subsets of all processes have; 0: all patterns
-  /// @throws Error on a subset of more patterns than there are
+  /// @throws Error on a subset of more patterns than there are, and on hosts on a loss that is not a finite number, before
+  ///   anything moves. On devices, which a step does not wait for, losses() shows such a loss
   void step(const ExecutionSpace& space, const Array<const int, Memory>& subset = {},
             std::int64_t of_all = 0);
 
@@ -397,7 +398,8 @@ template <class ExecutionSpace, class Real, class Storage>
 void PtychographySolver<ExecutionSpace, Real, Storage>::step(const ExecutionSpace& space,
                                                              const Array<const int, Memory>& subset,
                                                              std::int64_t of_all) {
-  Impl::check_subset(Impl::Arguments{"PtychographySolver::step"}, subset, loss_.count());
+  const Impl::Arguments check{"PtychographySolver::step"};
+  Impl::check_subset(check, subset, loss_.count());
   const std::int64_t used = patterns_of(subset, of_all);
   if (used == 0)
     return;
@@ -418,6 +420,10 @@ void PtychographySolver<ExecutionSpace, Real, Storage>::step(const ExecutionSpac
   if (background_.size() > 0)
     outputs.background_gradient = background_gradient_;
   evaluate(space, outputs, subset, used);
+  if constexpr (Impl::is_host<ExecutionSpace>)
+    check.require(Impl::is_finite(*outputs.loss.data), "loss",
+                  "a finite number; values are beyond the precision, or rates are too high",
+                  [&] { return Impl::number(*outputs.loss.data); });
   if (options_.object_rate > 0 && !projects())
     complex_object_gradients(space, amplitude_, phase_, object_gradient_,
                              {.amplitude = amplitude_gradient_, .phase = phase_gradient_});

@@ -305,7 +305,11 @@ class PtychographySolver(Held):
     _shown = ("steps", "_object_shape", "_probe_shape")
 
     def step(self, subset: Optional[Array] = None, *, stream: Optional[int] = None) -> None:
-        """One step against all patterns, or those of a subset: int32 ``[K]``, indices, each at most once."""
+        """One step against all patterns, or those of a subset: int32 ``[K]``, indices, each at most once.
+
+        Raises:
+            ValueError: on hosts where the loss is not a finite number, before anything moves; on devices `losses` shows it.
+        """
         _check_subset("PtychographySolver.step", subset, self._count)
         self._plan.step(subset, current_stream(self._like, stream))
 
@@ -319,6 +323,9 @@ class PtychographySolver(Held):
 
         Returns:
             the mean loss of the steps of every pass.
+
+        Raises:
+            ValueError: where the loss is not a finite number.
         """
         if self._schedule is None:
             raise ValueError("bracewell.PtychographySolver.run: schedule: expected one where the solver was made, found none")
@@ -332,6 +339,9 @@ class PtychographySolver(Held):
             for batch in random.permutation(len(parts)):
                 self._plan.step(parts[batch], stream)
             losses.append(float(numpy.mean(self._plan.losses(stream)[-len(parts):])))
+            if not numpy.isfinite(losses[-1]):  # on a device; steps on hosts raise themselves
+                raise ValueError("bracewell.PtychographySolver.run: loss: expected a finite number; values are beyond the "
+                                 f"precision, or rates are too high, found {losses[-1]} in pass {len(losses)}")
             if progress is not None:
                 progress(len(losses), losses[-1])
         return losses

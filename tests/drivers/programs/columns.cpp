@@ -4,6 +4,7 @@
 
 #include "common/tiff.hpp"
 
+#include <fstream>
 #include <functional>
 #include <tuple>
 
@@ -864,6 +865,23 @@ TEST_CASE("maps of nothing, formats of others and wrong names are told") {
                    {"zero.mrc: has the value 0 in all voxels"});
   write_map(scene.folder / "large.mrc", std::vector<float>(scene.map.size(), 3e38f), model_box);
   expect_bad_input(scene.folder, projection + "large.mrc", {"large.mrc: has values of 3e+38"});
+  // A cell of a crystal: the third of the angles that follow the lengths.
+  const auto with_angle = [&](float degrees) {
+    write_map(scene.folder / "cell.mrc", scene.map, model_box);
+    std::fstream file(scene.folder / "cell.mrc", std::ios::in | std::ios::out | std::ios::binary);
+    file.seekp(60).write(reinterpret_cast<const char*>(&degrees), sizeof degrees);
+  };
+  for (const float degrees : {120.0f, 60.0f, 94.3f}) {
+    with_angle(degrees);
+    const bool hexagonal = degrees != 94.3f;
+    expect_bad_input(scene.folder, projection + "cell.mrc" + (hexagonal ? "" : " --strict"),
+                     {hexagonal ? "cell.mrc: expected a cell with right angles, found one of " +
+                                      std::to_string(int(degrees)) + " degrees"
+                                : "cell.mrc: its cell has an angle of 94.3"});
+    expect_bad_input(scene.folder,
+                     refine + " --star p.star --out r.star --map cell.mrc" + (hexagonal ? "" : " --strict"),
+                     {"cell.mrc: ", "angle"});
+  }
   const auto filled = [](std::string text) {
     text.resize(3000, '.');
     return text;

@@ -317,6 +317,27 @@ TEST_CASE("a second run with an output that is being written is refused, and say
   CHECK((scene.contents() == before));
 }
 
+TEST_CASE("the checkpoint of a run that is at work is not called one of an interrupted run") {
+  const Scene scene(200);
+  const std::string command = refine + " --star particles.star --map map.mrc --rounds 10 --batch 1 "
+                                       "--checkpoint-every 0 --out live.star";
+  const auto meanwhile = [&] {
+    wait_for([&] { return fs::exists(scene.folder / "live_checkpoint.h5"); });
+    REQUIRE(fs::exists(scene.folder / "live_checkpoint.h5"));
+    for (const std::string option : {"", " --resume"}) {
+      const Outcome second = run(scene.folder, command + option + " 2>said.text");
+      const std::string said = read_text(scene.folder / "said.text");
+      INFO(said);
+      CHECK(second.code == 2);
+      CHECK(said.find("live.star: another run (process ") != std::string::npos);
+      CHECK(said.find("checkpoint") == std::string::npos);
+    }
+  };
+  const int status = interrupted(scene.folder, "env " + with_fault("slow:20") + command, SIGTERM, meanwhile);
+  CHECK(WEXITSTATUS(status) == 128 + SIGTERM);
+  expect_bad_input(scene.folder, command, {"live_checkpoint.h5", "use --resume"}); // now it is
+}
+
 TEST_CASE("outputs that nobody can replace are told before the work") {
   const Scene scene;
   write_text(scene.folder / "out.mrcs", "old");

@@ -5,6 +5,10 @@
 
 #include <catch2/generators/catch_generators.hpp>
 
+#include <map>
+#include <set>
+#include <string_view>
+
 using namespace DriverTest;
 
 namespace {
@@ -20,6 +24,19 @@ void write_small_problem(const TemporaryFolder& folder) {
   write_map(folder / "map.mrc", gaussian_map(gaussians, box), box);
   write_stack(folder / "p.mrcs", gaussian_projections(gaussians, particles, box), box, box);
   write_text(folder / "p.star", star_text(particles, box, "p.mrcs"));
+}
+
+/// Words of a text that begin with two hyphens, and are more.
+std::set<std::string> names_of_options(const std::string& text) {
+  std::set<std::string> names;
+  for (std::size_t at = 0; (at = text.find("--", at)) != std::string::npos;) {
+    const std::size_t end =
+        std::min(text.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789-", at), text.size());
+    if (end > at + 2 && (at == 0 || std::string_view(" ,\n").find(text[at - 1]) != std::string_view::npos))
+      names.insert(text.substr(at, end - at));
+    at = end;
+  }
+  return names;
 }
 
 } // namespace
@@ -53,6 +70,88 @@ TEST_CASE("help wraps at the width of the terminal") {
       CHECK(longest <= columns);
       CHECK(longest > columns - 10);
     }
+}
+
+TEST_CASE("help has plain sentences and short lists") {
+  const TemporaryFolder folder;
+  for (const auto& program :
+       {project, ptychography, reconstruct, refine, tomography, std::string(BRACEWELL_STAR)}) {
+    std::istringstream help(run_well(folder, "COLUMNS=10000 " + program + " --help"));
+    int of_heading = 0;
+    for (std::string line, description; std::getline(help, line);) {
+      INFO(program << ": " << line);
+      if (!line.starts_with(" ")) // a heading
+        of_heading = 0;
+      if (line.starts_with("  -"))
+        CHECK(++of_heading <= 20);
+      if (line.size() <= 30 || !line.starts_with("  "))
+        continue;
+      description = line.substr(std::min(line.find_first_not_of(' ', 30), line.size()));
+      // A description says what it is about: no word for a noun of another option.
+      for (const char* const begin :
+           {"of ", "do not.", "likewise", "the same", "which ", "by which ", "them "})
+        CHECK_FALSE((description + '.').starts_with(begin));
+      CHECK(description.find("likewise") == std::string::npos);
+      std::size_t words = 0;
+      std::istringstream sentence(description);
+      for (std::string word; sentence >> word;) {
+        CHECK(++words <= 35);
+        if (word.ends_with('.') || word.ends_with(';') || word.ends_with(':'))
+          words = 0;
+      }
+    }
+  }
+}
+
+TEST_CASE("options that pages name are options of the programs") {
+  const TemporaryFolder folder;
+  std::map<std::string, std::set<std::string>> options; // of every program, and of all
+  for (const std::string& program :
+       {project, ptychography, reconstruct, refine, tomography, std::string(BRACEWELL_STAR)}) {
+    const std::string name = fs::path(program).filename().string(),
+                      help = run_well(folder, program + " --help");
+    for (const std::string& option : names_of_options(help)) {
+      options[name].insert(option);
+      options[""].insert(option);
+    }
+  }
+  const fs::path root = BRACEWELL_SOURCE_DIR;
+  std::vector<fs::path> pages{root / "README.md", root / "examples/README.md"};
+  for (const char* part : {"docs", "docs/programs", "docs/how"})
+    for (const auto& entry : fs::directory_iterator(root / part))
+      if (entry.path().extension() == ".md")
+        pages.push_back(entry.path());
+  int commands = 0;
+  for (const fs::path& page : pages) {
+    std::string text = read_text(page);
+    for (std::size_t at = 0; (at = text.find(" \\\n", at)) != std::string::npos;)
+      text.replace(at, 3, " "); // a command goes on in the next line
+    for (std::size_t at = 0; (at = text.find("bracewell-", at)) != std::string::npos;) {
+      const std::size_t end = text.find_first_not_of("abcdefghijklmnopqrstuvwxyz-", at);
+      const auto known = options.find(text.substr(at, end - at));
+      at = end;
+      if (known == options.end() || end == std::string::npos || text[end] != ' ')
+        continue;
+      ++commands;
+      for (const std::string& option :
+           names_of_options(text.substr(end, text.find_first_of("`\n|", end) - end))) {
+        INFO(page << ": " << known->first << ' ' << option);
+        CHECK(known->second.contains(option));
+      }
+    }
+    // What stands alone, on pages that speak of no other programs.
+    const std::string name = page.filename().string();
+    if (page.parent_path() == root / "docs/programs" || page.parent_path() == root / "examples" ||
+        name == "refine.md" || name == "iterative.md" || name == "refine-optics.md" ||
+        name == "look-at-the-data.md" || name == "what-is-read.md" || name == "tilt-series.md")
+      for (std::size_t at = 0; (at = text.find("`--", at)) != std::string::npos; ++at)
+        for (const std::string& option :
+             names_of_options(text.substr(at + 1, text.find('`', at + 1) - at - 1))) {
+          INFO(page << ": " << option);
+          CHECK(options[""].contains(option));
+        }
+  }
+  CHECK(commands > 60);
 }
 
 TEST_CASE("what does not fit the memory limit is refused with numbers") {

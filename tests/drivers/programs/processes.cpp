@@ -324,6 +324,31 @@ TEST_CASE("what one of the processes finds wrong is one message, one code and no
   CHECK(files_in(folder) == before);
 }
 
+TEST_CASE("--help and --version of several processes are said once; of one of them they end all") {
+  skip_without_mpi();
+  const TemporaryFolder folder;
+  for (const std::string& program :
+       {reconstruct, refine, project, tomography, ptychography, std::string(BRACEWELL_STAR)}) {
+    const std::string name = fs::path(program).filename().string(), patient = "timeout 60 ";
+    INFO(name);
+    const std::string help = run_well(folder, program + " --help");
+    CHECK(run_well(folder, patient + as(3, program + " --help")) == help);
+    CHECK(count_of(name, run_well(folder, patient + as(3, program + " --version"))) == 1);
+    // The others have work to do, or a command line that is wrong.
+    for (const std::string rest : {"", " --no-such-option", " --strict"}) {
+      const Outcome outcome = run(folder, patient + as(1, program + " --help") + " : -n 2 " + program + rest);
+      INFO(outcome.err);
+      CHECK(outcome.code == 2);
+      CHECK(count_of(name + ": ", outcome.err) == 1);
+    }
+    const Outcome last =
+        run(folder, patient + as(2, program + " --strict") + " : -n 1 " + program + " --help");
+    INFO(last.err);
+    CHECK(last.code == 2);
+  }
+  CHECK(files_in(folder).empty());
+}
+
 TEST_CASE("a process that is killed ends the others, without output") {
   skip_without_mpi();
   const Scene particles(8);

@@ -258,6 +258,23 @@ TEST_CASE("a constant around the molecule, or another scale, is the same map") {
     }
 }
 
+TEST_CASE("a loss that is no number ends a refinement at once") {
+  const TemporaryFolder folder;
+  constexpr int box = 96;
+  const auto particles = random_particles(2, 1);
+  write_stack(folder / "images.mrcs", gaussian_projections(random_gaussians(4, box / 5.0, 2), particles, box),
+              box, box);
+  write_text(folder / "particles.star", star_text(particles, box, "images.mrcs"));
+  // A ball of values that are allowed, whose sums have squares beyond single precision.
+  std::vector<float> map(std::size_t(box) * box * box);
+  for (int i = 0; i < box * box * box; ++i)
+    if (std::hypot(i / box / box - box / 2, i / box % box - box / 2, i % box - box / 2) < box / 4)
+      map[std::size_t(i)] = 1e15f;
+  write_map(folder / "huge.mrc", map, box);
+  expect_bad_input(folder, refine + " --map huge.mrc --oversampling 1 --out refined.star",
+                   {"particles.star: row 1: the loss is not a finite number"});
+}
+
 TEST_CASE("a mask may be given, of values from 0 to 1") {
   const Scene scene;
   std::vector<float> mask(scene.map.size());

@@ -313,11 +313,11 @@ TEST_CASE(
   says(warning(folder, command + "--centre 48 --span 180"),
        {"scan.h5", "transmission", "attenuation", "--log takes"});
 
-  const auto radians = [&](const std::string& unit) {
-    return [&disc, unit](Hdf5Writer& writer) {
+  const auto radians = [&](const std::string& unit, double of_radian = 1) {
+    return [&disc, unit, of_radian](Hdf5Writer& writer) {
       std::vector<double> theta = disc.theta();
       for (double& angle : theta)
-        angle *= std::numbers::pi / 180;
+        angle *= of_radian * std::numbers::pi / 180;
       writer.write<double>("/exchange/theta", {disc.angles}, theta);
       if (!unit.empty())
         writer.write_attribute("/exchange/theta", "units", unit);
@@ -328,9 +328,14 @@ TEST_CASE(
   CHECK(disc.error(slices(folder / "slices.h5")) < 0.04);
   CHECK(warning(folder, command + "--no-log --centre 48 --angle-unit radians").empty());
   CHECK(disc.error(slices(folder / "slices.h5")) < 0.04);
-  write(disc, radians("radian"));
-  CHECK(warning(folder, command + "--no-log --centre 48").empty());
-  CHECK(disc.error(slices(folder / "slices.h5")) < 0.04);
+  for (const auto& [unit, of_radian] : {std::pair("radian", 1.0),
+                                        {"mrad", 1000.0},
+                                        {"grad", 200 / std::numbers::pi},
+                                        {"gon", 200 / std::numbers::pi}}) {
+    write(disc, radians(unit, of_radian));
+    CHECK(warning(folder, command + "--no-log --centre 48").empty());
+    CHECK(disc.error(slices(folder / "slices.h5")) < 0.04);
+  }
 
   write_scan(folder / "raw.h5", disc, true);
   CHECK(warning(folder, tomography + " --scan raw.h5 --out slices.h5 --centre 48").empty());

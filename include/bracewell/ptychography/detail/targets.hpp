@@ -100,6 +100,13 @@ struct PatternLayout {
   }
 };
 
+/// What modelled intensities are multiplied by where patterns are scaled: `wanted` over their sum. A model without light has
+/// 0: its loss is that of J = 0, its gradient 0. A sum that is no number makes the loss none.
+template <class T>
+KOKKOS_FORCEINLINE_FUNCTION T scale_of(T wanted, T sum) {
+  return sum > 0 ? wanted / sum : sum <= 0 ? T(0) : sum;
+}
+
 /// Measured patterns as a plan keeps them.
 template <class T, class Storage>
 struct Targets {

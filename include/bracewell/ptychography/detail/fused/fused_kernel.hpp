@@ -226,14 +226,14 @@ struct FusedKernel {
     for_lines(at, m, [&](int y) { own.first += transform_row(at, y); });
     const T energy = static_cast<T>(team.sum(own).first);
     const T mean = targets.means[j];
-    if (!(mean > 0 && energy > 0)) { // the whole team goes on
+    if (!(mean > 0)) { // the whole team goes on
       skip(at, team.rank());
       return;
     }
     const bool scaled = targets.counts > 0;
-    const T to_model = scaled ? targets.counts / energy : T(1);
+    const T to_model = scaled ? scale_of(targets.counts, energy) : T(1);
     at.unit = 1 / (T(n) * (loss == PatternLoss::LeastSquares ? mean : T(1)));
-    if constexpr (sizeof(Storage) < sizeof(T)) // as if the energy of psi were about 1
+    if (sizeof(Storage) < sizeof(T) && energy > 0) // as if the energy of psi were about 1
       at.unit *= Kokkos::exp2(-Kokkos::floor(T(0.5) * Kokkos::log2(energy) + T(0.5)));
     at.scale = to_model;
     own = {0, 0};
@@ -247,7 +247,7 @@ struct FusedKernel {
     const T f_here = sizeof(Storage) < sizeof(T) ? T(1) : f;
     const T product = static_cast<T>(total.second) * at.unit / T(n); // Re<psi, B>
     at.b = f_here / T(n);
-    at.psi = scaled ? f_here * product / energy : T(0);
+    at.psi = scaled && energy > 0 ? f_here * product / energy : T(0);
     if (gradients)
       for_lines(at, m, [&](int y) { adjoint_row(at, y); });
   }

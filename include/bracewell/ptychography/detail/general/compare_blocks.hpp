@@ -41,8 +41,7 @@ struct CompareBlocks {
     const std::int64_t begin = std::int64_t(block) * PtychographyTuning::team_pixels,
                        end = Kokkos::min(begin + PtychographyTuning::team_pixels, pixels);
     Kokkos::complex<T>* const wave = waves + i * modes * pixels;
-    const bool counts =
-        (!targets.means || targets.means[j] > 0) && (task == CompareTask::Mean || patterns[i].scale > 0);
+    const bool counts = !targets.means || targets.means[j] > 0;
     const auto compare = compare_pixel<kind>(task, targets, j, background, norm, patterns[i]);
     const T h = detector.factors ? detector.factors[j] : T(1);
     const bool writes = task == CompareTask::Compare && (gradients || detector.slopes);

@@ -42,7 +42,7 @@ struct CompareRows : KnownKernel<Space, T, Sizes> {
     Complex* const wave =
         waves + (std::int64_t(i) * count * (n * n) + Base::in_row(at, row)); // of the first mode
     Number x[per_lane] = {}, y[outer_sums][lanes];
-    if (!(targets.means[j] > 0 && (task == CompareTask::Mean || pattern.scale > 0))) { // the whole team
+    if (!(targets.means[j] > 0)) { // the whole team
       for (int mode = 0; gradients && mode < count; ++mode)
         Line::template store_inner<n>(wave + mode * (n * n), x);
       if (member.team_rank() == 0)

@@ -132,7 +132,7 @@ struct CompareLines {
                       i,     j,           targets.row(i, j),
                       begin, patterns[i], reinterpret_cast<T*>(scratch.data() + numbers),
                       sum};
-    if (!(targets.means[j] > 0 && (task == Task::Mean || block.pattern.scale > 0))) { // the whole team
+    if (!(targets.means[j] > 0)) { // the whole team
       if (gradients && task == Task::Compare)
         clear(member, i, begin, own);
       if (member.team_rank() == 0)

@@ -89,8 +89,9 @@ struct ComparePatterns {
           },
           total, weights);
     }
-    const bool counted = (!targets.means || targets.means[j] > 0) && (targets.counts == 0 || total > 0);
-    const T scale = targets.counts == 0 || !counted ? T(1) : static_cast<T>(targets.counts * weights / total);
+    const bool counted = !targets.means || targets.means[j] > 0;
+    const T scale =
+        targets.counts == 0 ? T(1) : static_cast<T>(scale_of(double(targets.counts) * weights, total));
     double loss = 0, moment = 0;
     if (counted)
       Kokkos::parallel_reduce(
@@ -109,7 +110,7 @@ struct ComparePatterns {
     Kokkos::single(Kokkos::PerTeam(team), [&]() { losses[i] = targets.loss(j, loss, norm, double(pixels)); });
     if (!gradients)
       return;
-    const T mean_slope = targets.counts == 0 || !counted ? T(0) : static_cast<T>(moment / total);
+    const T mean_slope = static_cast<T>(total > 0 ? moment / total : 0.0);
     const auto slope_of = [&](std::int64_t k) { // dL/dI
       const T stored = static_cast<T>(targets.values[at + k]), w = weight(at + k, stored);
       if (!counted || !(w > 0))

@@ -14,7 +14,7 @@ namespace Bracewell::Impl {
 /// What the comparison knows of a pattern, and what it leaves for it.
 template <class T>
 struct PatternSums {
-  T scale;       ///< of the intensity, to J; 0 where the pattern does not count
+  T scale;       ///< of the intensity, to J; scale_of
   T mean_slope;  ///< c = sum(w l' I) / sum(w I), where it has to be known before the comparison
   T wave_factor; ///< of the exit wave, to be taken from its gradient: otherwise
 };
@@ -119,10 +119,10 @@ private:
     const double counts = targets.counts;
     switch (of) {
     case Of::Energies:
-      pattern = {static_cast<T>(first > 0 ? counts / (first * gain) : 0.0), 0, 0};
+      pattern = {static_cast<T>(scale_of(counts, first * gain)), 0, 0};
       return;
     case Of::Means:
-      pattern = {static_cast<T>(first > 0 ? counts * second / first : 0.0), 0, 0};
+      pattern = {static_cast<T>(scale_of(counts * second, first)), 0, 0};
       return;
     case Of::Slopes:
       pattern.mean_slope = static_cast<T>(second > 0 ? first / second : 0.0);
