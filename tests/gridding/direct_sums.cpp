@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "support.hpp"
 
+#include <bracewell/impl/vector.hpp>
+
 #include <catch2/catch_template_test_macros.hpp>
 #include <catch2/catch_test_macros.hpp>
 
@@ -122,3 +124,25 @@ TEST_CASE("sums in float over a million points meet the tolerance, wherever thes
   CHECK(relative_error(sums(lattice), of_lattice) < 3e-6);
   CHECK(relative_error(sums(spot), of_spot) < 1e-5);
 }
+
+#ifdef BRACEWELL_HAS_AVX2_VERSIONS
+TEMPLATE_TEST_CASE("every width of the kernel and every edge, as processors without AVX2 compute them", "",
+                   float, double) {
+  struct WithoutAVX2 {
+    bool before = std::exchange(Bracewell::Impl::uses_avx2(), false);
+    ~WithoutAVX2() { Bracewell::Impl::uses_avx2() = before; }
+  } without;
+  const auto on_line = Points<1>::random(70);
+  const auto in_plane = Points<2>::random(50);
+  const auto anywhere = Points<3>::random(40);
+  for (const double tolerance : tolerances<TestType>) {
+    const GriddingOptions options{.slices = 2,
+                                  .tolerance = tolerance,
+                                  .strategy = GriddingStrategy::Bins,
+                                  .order = SampleOrder::SlicesLast};
+    check<TestType, 1>(on_line.device(), on_line, {29}, options);
+    check<TestType, 2>(in_plane.device(), in_plane, {11, 14}, options);
+    check<TestType, 3>(anywhere.device(), anywhere, {6, 9, 7}, options);
+  }
+}
+#endif

@@ -71,10 +71,28 @@ private:
 
   void add_samples(const BinTask& task, std::uint32_t begin, std::uint32_t end, std::int64_t slice,
                    const TileOnGrid<Dim>& place, T* tile) const {
+    run_with_vectors(SamplesOfTile{*this, task.end, place, tile}, begin, end, slice);
+  }
+
+  struct SamplesOfTile {
+    const SpreadBinsHost& from;
+    std::uint32_t last;
+    const TileOnGrid<Dim>& place;
+    T* tile;
+
+    template <int bytes>
+    BRACEWELL_INLINE_FOR_TARGET void run(std::uint32_t begin, std::uint32_t end, std::int64_t slice) const {
+      from.template add_all<bytes>(begin, end, last, slice, place, tile);
+    }
+  };
+
+  template <int bytes>
+  BRACEWELL_INLINE_FOR_TARGET void add_all(std::uint32_t begin, std::uint32_t end, std::uint32_t last,
+                                           std::int64_t slice, const TileOnGrid<Dim>& place, T* tile) const {
     for (std::uint32_t i = begin; i < end; ++i) {
       // Samples lie anywhere in memory: without this, three quarters of the time is spent waiting for them.
-      __builtin_prefetch(&samples(order[Kokkos::min(i + ahead, task.end - 1)], slice));
-      add(problem.locations[i], samples(order[i], slice), place, tile);
+      __builtin_prefetch(&samples(order[Kokkos::min(i + ahead, last - 1)], slice));
+      add<bytes>(problem.locations[i], samples(order[i], slice), place, tile);
     }
   }
 
@@ -149,8 +167,10 @@ private:
       }
   }
 
-  void add(const Location<T, Dim>& at, const Complex& value, const TileOnGrid<Dim>& place, T* tile) const {
-    TapVectors<T, MaxWidth, Dim> row(problem.kernel, at);
+  template <int bytes>
+  BRACEWELL_INLINE_FOR_TARGET void add(const Location<T, Dim>& at, const Complex& value,
+                                       const TileOnGrid<Dim>& place, T* tile) const {
+    TapVectors<T, MaxWidth, Dim, bytes> row(problem.kernel, at);
     row.scale_row(value);
     const std::int64_t stride = 2 * std::int64_t(bins.stride);
     T* plane = tile + 2 * (at.first[0] - place.origin[0]);
