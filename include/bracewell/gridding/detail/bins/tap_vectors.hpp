@@ -27,21 +27,13 @@ struct TapVectors {
   T across[Dim][MaxWidth]; ///< weights along the other axes
 
   BRACEWELL_INLINE_FOR_TARGET TapVectors(const TapWeights<T>& kernel, const Location<T, Dim>& at) {
-    for (int d = Dim - 1; d >= 0; --d) { // an axis at a time: more weights would not fit into registers
-      const T u = 2 * at.offset[d] - T(kernel.width - 1);
-      Weights weights[blocks], coefficients;
-      for (int b = 0; b < blocks; ++b)
-        load(kernel.table + b * lanes, weights[b]);
-      for (int power = 1; power <= kernel.degree; ++power)
-        for (int b = 0; b < blocks; ++b) {
-          load(kernel.table + power * kernel.stride + b * lanes, coefficients);
-          weights[b] = weights[b] * u + coefficients;
-        }
-      if (d > 0)
-        std::memcpy(across[d], weights, sizeof weights);
-      else
-        repeat_all(weights, std::make_integer_sequence<int, pieces>());
+    Weights weights[blocks];
+    for (int d = 1; d < Dim; ++d) { // an axis at a time: more weights would not fit into registers
+      evaluate(kernel, at.offset[d], weights);
+      std::memcpy(across[d], weights, sizeof weights);
     }
+    evaluate(kernel, at.offset[0], weights);
+    repeat_all(weights, std::make_integer_sequence<int, pieces>());
   }
 
   /// Multiplies the row by a complex number.
@@ -92,6 +84,18 @@ private:
   template <class Some>
   BRACEWELL_INLINE_FOR_TARGET static void load(const T* from, Some& to) {
     std::memcpy(&to, from, sizeof to);
+  }
+  BRACEWELL_INLINE_FOR_TARGET static void evaluate(const TapWeights<T>& kernel, T offset,
+                                                   Weights (&weights)[blocks]) {
+    const T u = 2 * offset - T(kernel.width - 1);
+    for (int b = 0; b < blocks; ++b)
+      load(kernel.table + b * lanes, weights[b]);
+    Weights coefficients;
+    for (int power = 1; power <= kernel.degree; ++power)
+      for (int b = 0; b < blocks; ++b) {
+        load(kernel.table + power * kernel.stride + b * lanes, coefficients);
+        weights[b] = weights[b] * u + coefficients;
+      }
   }
   template <int... p>
   BRACEWELL_INLINE_FOR_TARGET void repeat_all(const Weights (&weights)[blocks],
