@@ -12,7 +12,7 @@
 namespace Bracewell::Impl {
 
 /// Bytes of the widest vectors of the processors that are compiled for. The compilers lower wider ones to copies in
-/// memory (g++ 12: NUFFTs take up to ten times as long).
+/// memory (g++ 12: NUFFTs take 3 to 6 times as long).
 #if defined(__AVX512F__)
 inline constexpr int vector_bytes = 64;
 #elif defined(__AVX__)
