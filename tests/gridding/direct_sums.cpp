@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "support.hpp"
 
+#include <bracewell/impl/vector.hpp>
+
 #include <catch2/catch_template_test_macros.hpp>
 #include <catch2/catch_test_macros.hpp>
 
@@ -122,3 +124,60 @@ TEST_CASE("sums in float over a million points meet the tolerance, wherever thes
   CHECK(relative_error(sums(lattice), of_lattice) < 3e-6);
   CHECK(relative_error(sums(spot), of_spot) < 1e-5);
 }
+
+namespace {
+
+/// The relative error of `count` equal samples on one spot, in float: what is rounded is rounded alike every time.
+template <int Dim>
+double error_on_spot(const std::array<double, Dim>& spot, const std::array<int, Dim>& shape,
+                     std::int64_t count) {
+  Points<Dim> one;
+  one.list.push_back(spot);
+  Values exact = direct<Dim>(one, {1.}, shape);
+  for (auto& value : exact)
+    value *= static_cast<double>(count);
+  const Space space;
+  const View<double**> points("points", count, Dim);
+  for (int d = 0; d < Dim; ++d)
+    Kokkos::deep_copy(Kokkos::subview(points, Kokkos::ALL, d), spot[static_cast<std::size_t>(d)]);
+  const View<Kokkos::complex<float>**> ones("ones", 1, count);
+  Kokkos::deep_copy(ones, Kokkos::complex<float>(1));
+  const NonuniformFFT<Space, Dim, float> plan(space, points, shape, {.tolerance = 1e-6});
+  const auto image = images<float, Dim>(1, shape);
+  plan.adjoint(space, ones, image);
+  return relative_error(to_host(image), exact);
+}
+
+} // namespace
+
+TEST_CASE("equal samples in float on one spot meet the tolerance on hosts, however many") {
+  if constexpr (Bracewell::Impl::is_host<Space>)
+    for (const std::int64_t count : {1, 63, 64, 65, 200, 1000, 1024, 1025, 5000, 1000000}) {
+      CAPTURE(count);
+      CHECK(error_on_spot<1>({0.1234}, {64}, count) < 1e-6);
+      CHECK(error_on_spot<2>({0.1234, -0.4071}, {32, 31}, count) < 1e-6);
+      CHECK(error_on_spot<3>({0.1234, -0.4071, 0.2203}, {9, 10, 11}, count) < 1e-6);
+    }
+}
+
+#ifdef BRACEWELL_HAS_AVX2_VERSIONS
+TEMPLATE_TEST_CASE("every width of the kernel and every edge, as processors without AVX2 compute them", "",
+                   float, double) {
+  struct WithoutAVX2 {
+    bool before = std::exchange(Bracewell::Impl::uses_avx2(), false);
+    ~WithoutAVX2() { Bracewell::Impl::uses_avx2() = before; }
+  } without;
+  const auto on_line = Points<1>::random(70);
+  const auto in_plane = Points<2>::random(50);
+  const auto anywhere = Points<3>::random(40);
+  for (const double tolerance : tolerances<TestType>) {
+    const GriddingOptions options{.slices = 2,
+                                  .tolerance = tolerance,
+                                  .strategy = GriddingStrategy::Bins,
+                                  .order = SampleOrder::SlicesLast};
+    check<TestType, 1>(on_line.device(), on_line, {29}, options);
+    check<TestType, 2>(in_plane.device(), in_plane, {11, 14}, options);
+    check<TestType, 3>(anywhere.device(), anywhere, {6, 9, 7}, options);
+  }
+}
+#endif

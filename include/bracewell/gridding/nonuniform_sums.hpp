@@ -108,7 +108,7 @@ private:
 
   static GriddingOptions checked(const GriddingOptions& options);
 
-  static Impl::KernelPolynomials kernel(const GriddingOptions& options, double oversampling);
+  static Impl::ChosenKernel kernel(const GriddingOptions& options, double oversampling);
   /// Of the points' grid: where it is too small for the tolerance, a larger one, as Gridding would take.
   static double reachable(const GriddingOptions& options);
 
@@ -155,8 +155,8 @@ private:
                      const Array<const Complex, MemorySpace>& sums) const;
 
   GriddingOptions options_;
-  double oversampling_;            ///< of the points' grid
-  Impl::KernelPolynomials kernel_; ///< likewise
+  double oversampling_;       ///< of the points' grid
+  Impl::ChosenKernel kernel_; ///< likewise
   Impl::ReciprocalTransform reciprocal_;
   std::unique_ptr<Plan> gridding_;
   std::unique_ptr<Transform> transform_;
@@ -251,7 +251,7 @@ void NonuniformSums<ExecutionSpace, Dim, T>::adjoint(const ExecutionSpace& space
 template <class ExecutionSpace, int Dim, class T>
 NonuniformSums<ExecutionSpace, Dim, T>::NonuniformSums(const GriddingOptions& options)
     : options_(checked(options)), oversampling_(reachable(options)), kernel_(kernel(options, oversampling_)),
-      reciprocal_(kernel_, 0.5 / oversampling_) {}
+      reciprocal_(Impl::ReciprocalTransform::of(kernel_, 0.5 / oversampling_)) {}
 
 template <class ExecutionSpace, int Dim, class T>
 auto NonuniformSums<ExecutionSpace, Dim, T>::checked(const GriddingOptions& options) -> GriddingOptions {
@@ -269,7 +269,7 @@ auto NonuniformSums<ExecutionSpace, Dim, T>::checked(const GriddingOptions& opti
 
 template <class ExecutionSpace, int Dim, class T>
 auto NonuniformSums<ExecutionSpace, Dim, T>::kernel(const GriddingOptions& options, double oversampling)
-    -> Impl::KernelPolynomials {
+    -> Impl::ChosenKernel {
   return Impl::choose_kernel(options.tolerance / 2, oversampling, Dim,
                              double(std::numeric_limits<T>::epsilon()));
 }
@@ -347,7 +347,7 @@ auto NonuniformSums<ExecutionSpace, Dim, T>::of_points() const -> GriddingOption
 template <class ExecutionSpace, int Dim, class T>
 auto NonuniformSums<ExecutionSpace, Dim, T>::of_targets() const -> GriddingOptions {
   GriddingOptions options = options_;
-  options.tolerance = options_.tolerance / 2 / std::max(1., kernel_.errors(oversampling_, Dim).rounding);
+  options.tolerance = options_.tolerance / 2 / std::max(1., kernel_.errors_there.rounding);
   options.sign = -options_.sign;
   return options;
 }

@@ -7,6 +7,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <compare>
+#include <map>
+#include <mutex>
 #include <numbers>
 #include <utility>
 #include <vector>
@@ -19,7 +22,8 @@ struct KernelShape {
   static constexpr int max_width = 16;
 
   int width;
-  double beta; ///< decay
+  double beta;               ///< decay
+  double middle = bessel(1); ///< I0(beta)
 
   /// The decay that leaves the least of the kernel's transform outside the image: the product with `width` in the
   /// source above, times a factor near 1 found by minimising KernelPolynomials::Errors::aliasing.
@@ -29,15 +33,16 @@ struct KernelShape {
 
   double operator()(double t) const {
     const double z = 2 * t / width, square = 1 - z * z;
-    return square < 0 ? 0 : bessel(square) / bessel(1);
+    return square < 0 ? 0 : bessel(square) / middle;
   }
 
 private:
   /// I0(beta sqrt(square)) by its power series, whose terms are all positive.
   double bessel(double square) const {
     double sum = 1, term = 1;
+    const double quarter = square * beta * beta / 4;
     for (int k = 1; term > 1e-17 * sum; ++k)
-      sum += term *= square * beta * beta / (4. * k * k);
+      sum += term *= quarter / (double(k) * k);
     return sum;
   }
 };
@@ -48,12 +53,14 @@ inline std::vector<std::pair<double, double>> quadrature(int order) {
   std::vector<std::pair<double, double>> rule;
   for (int i = 0; i < order; ++i) {
     double x = std::cos(pi * (i + 0.75) / (order + 0.5)), slope = 1;
-    for (int iteration = 0; iteration < 20; ++iteration) {
+    double step = 1;
+    for (int iteration = 0; iteration < 20 && std::abs(step) > 1e-15; ++iteration) { // mostly four
       double previous = 1, value = x;
       for (int k = 2; k <= order; ++k)
         previous = std::exchange(value, ((2 * k - 1) * x * value - (k - 1) * previous) / k);
       slope = order * (previous - x * value) / (1 - x * x);
-      x -= value / slope;
+      step = value / slope;
+      x -= step;
     }
     rule.emplace_back(x, 2 / ((1 - x * x) * slope * slope));
   }
@@ -175,20 +182,57 @@ private:
   }
 };
 
+/// What was computed for a key, kept as long as the process lives: fitting a kernel takes milliseconds, more than many a
+/// plan's transforms. Threads share it. It keeps a thousand results, so that strange users do not fill the memory.
+template <class Key, class Compute>
+auto remembered(const Key& key, const Compute& compute) {
+  using Value = decltype(compute());
+  static std::mutex mutex;
+  static std::map<Key, Value> known;
+  {
+    const std::lock_guard lock(mutex);
+    if (const auto found = known.find(key); found != known.end())
+      return found->second;
+  }
+  Value value = compute();
+  const std::lock_guard lock(mutex);
+  if (known.size() >= 1000)
+    known.clear();
+  known.try_emplace(key, value);
+  return value;
+}
+
+/// What a kernel is chosen for.
+struct KernelNeeds {
+  double tolerance, oversampling;
+  int dimensions;
+  double epsilon; ///< precision of the numbers on the grid
+
+  auto operator<=>(const KernelNeeds&) const = default;
+};
+
+/// A kernel with what it was chosen for, and its errors there.
+struct ChosenKernel : KernelPolynomials {
+  KernelNeeds needs;
+  Errors errors_there;
+};
+
 /// The narrowest kernel that meets the tolerance with numbers of precision `epsilon` (aliasing with a margin:
 /// that of one sample is up to 1.5 times that of many); the search begins below exp(-pi width sqrt(1 - 1 /
 /// oversampling)), the best decay that there is (Barnett et al., section 4). Its width is max_width + 1 when
 /// there is none. Sums on the grid and its FFT are each wrong by about epsilon.
-inline KernelPolynomials choose_kernel(double tolerance, double oversampling, int dimensions,
-                                       double epsilon) {
-  const double decay = std::acos(-1.) * std::sqrt(1 - 1 / oversampling);
-  for (int width = std::max(2, static_cast<int>(-0.8 * std::log(tolerance) / decay));; ++width) {
-    KernelPolynomials polynomials(KernelShape::make(width, oversampling), tolerance, oversampling);
-    const auto errors = polynomials.errors(oversampling, dimensions);
-    if (width > KernelShape::max_width ||
-        (errors.aliasing <= 0.6 * tolerance && 2 * epsilon * errors.rounding <= 0.95 * tolerance))
-      return polynomials;
-  }
+inline ChosenKernel choose_kernel(double tolerance, double oversampling, int dimensions, double epsilon) {
+  const KernelNeeds needs{tolerance, oversampling, dimensions, epsilon};
+  return remembered(needs, [&] {
+    const double decay = std::acos(-1.) * std::sqrt(1 - 1 / oversampling);
+    for (int width = std::max(2, static_cast<int>(-0.8 * std::log(tolerance) / decay));; ++width) {
+      KernelPolynomials polynomials(KernelShape::make(width, oversampling), tolerance, oversampling);
+      const auto errors = polynomials.errors(oversampling, dimensions);
+      if (width > KernelShape::max_width ||
+          (errors.aliasing <= 0.6 * tolerance && 2 * epsilon * errors.rounding <= 0.95 * tolerance))
+        return ChosenKernel{std::move(polynomials), needs, errors};
+    }
+  });
 }
 
 /// The reciprocal of a kernel's transform at frequencies up to `reach` in cycles per grid point. Its logarithm is a
@@ -219,6 +263,11 @@ struct ReciprocalTransform {
       value = now;
     }
     return Kokkos::exp(x * value - next + series[0]);
+  }
+
+  /// The same of a kernel that was chosen, once.
+  static ReciprocalTransform of(const ChosenKernel& kernel, double reach) {
+    return remembered(std::pair(kernel.needs, reach), [&] { return ReciprocalTransform(kernel, reach); });
   }
 
 private:

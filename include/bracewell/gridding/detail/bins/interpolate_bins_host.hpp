@@ -10,8 +10,6 @@ namespace Bracewell::Impl {
 template <class Space, int MaxWidth, class T, int Dim>
 struct InterpolateBinsHost {
   using Complex = Kokkos::complex<T>;
-  using Taps = TapVectors<T, MaxWidth, Dim>;
-  using Numbers = typename Taps::Numbers;
 
   SpreadingProblem<T, Dim> problem;
   const std::uint32_t* order;
@@ -29,12 +27,18 @@ struct InterpolateBinsHost {
   void operator()(std::int64_t task) const {
     const std::int64_t begin = task % chunks() * chunk, end = std::min(begin + chunk, problem.points),
                        slice = task / chunks();
+    run_with_vectors(*this, begin, end, slice);
+  }
+
+  template <int bytes>
+  BRACEWELL_INLINE_FOR_TARGET void run(std::int64_t begin, std::int64_t end, std::int64_t slice) const {
     const T* const source = reinterpret_cast<const T*>(grid + slice * problem.grid.elements());
     for (std::int64_t i = begin; i < end; ++i) {
       __builtin_prefetch(&samples(order[std::min(i + ahead, end - 1)], slice), 1);
       const Location<T, Dim> at = problem.locations[i];
-      samples(order[i], slice) =
-          at.first[0] + MaxWidth <= problem.grid.size[0] ? sum<false>(at, source) : sum<true>(at, source);
+      samples(order[i], slice) = at.first[0] + MaxWidth <= problem.grid.size[0]
+                                     ? sum<bytes, false>(at, source)
+                                     : sum<bytes, true>(at, source);
     }
   }
 
@@ -46,14 +50,17 @@ private:
 
   /// `wraps`: a row of MaxWidth taps ends beyond that of the grid. It is read in two parts then, the last cells of the
   /// grid's row and its first ones.
-  template <bool wraps>
-  Complex sum(const Location<T, Dim>& at, const T* source) const {
+  template <int bytes, bool wraps>
+  BRACEWELL_INLINE_FOR_TARGET Complex sum(const Location<T, Dim>& at, const T* source) const {
+    using Taps = TapVectors<T, MaxWidth, Dim, bytes>;
+    using Numbers = typename Taps::Numbers;
     constexpr int parts = wraps ? 2 : 1, pieces = Taps::pieces;
     const Taps taps(problem.kernel, at);
     const int size = problem.grid.size[0], left = size - at.first[0];
     const int begin[2] = {wraps ? size - MaxWidth : at.first[0], 0};
     Numbers sums[parts][pieces] = {};
-    const auto add_row = [&](std::int64_t row, T weight, Numbers(&to)[parts][pieces]) {
+    const auto add_row = [&](std::int64_t row, T weight, Numbers(&to)[parts][pieces])
+        __attribute__((always_inline)) {
       for (int part = 0; part < parts; ++part)
         Taps::sum_row(weight, source + 2 * (row * size + begin[part]), to[part]);
     };

@@ -56,7 +56,7 @@ struct SpreadBinsHost : SpreadBins<Space, MaxWidth, T, Dim> {
     std::fill_n(tile, tile_size(), T(0));
     const TileOnGrid<Dim> place(bins, task.bin);
     if constexpr (in_blocks)
-      if (task.end - task.begin > 4 * block) {
+      if (crowds(task)) {
         add_in_blocks(team, task, slice, place, tile);
         return store(task, slice, place, reinterpret_cast<const Complex*>(tile));
       }
@@ -65,16 +65,53 @@ struct SpreadBinsHost : SpreadBins<Space, MaxWidth, T, Dim> {
   }
 
 private:
-  static constexpr std::uint32_t ahead = 16;   ///< samples that are on their way
-  static constexpr std::uint32_t block = 256;  ///< samples after which sums may go on in double
+  static constexpr std::uint32_t ahead = 16; ///< samples that are on their way
+  static constexpr std::uint32_t block = 64; ///< samples after which sums may go on in double
+  static constexpr std::uint32_t many =
+      1024; ///< samples of a task whose sums do so without a look at where they lie
   static constexpr int additions_of_cell = 64; ///< in float, on average, before that is worth its time
+
+  /// Equal samples on one spot, 64 of them, miss their sum by half of 1e-6: all are rounded alike.
+  bool crowds(const BinTask& task) const {
+    const std::uint32_t count = task.end - task.begin;
+    if (count <= block || count > many)
+      return count > many;
+    Region region;
+    for (std::uint32_t i = task.begin; i < task.end; ++i)
+      region.reach(problem.locations[i]);
+    return count * window() >= additions_of_cell * region.cells(problem.kernel.width);
+  }
+  std::int64_t window() const { // cells
+    std::int64_t product = 1;
+    for (int d = 0; d < Dim; ++d)
+      product *= problem.kernel.width;
+    return product;
+  }
 
   void add_samples(const BinTask& task, std::uint32_t begin, std::uint32_t end, std::int64_t slice,
                    const TileOnGrid<Dim>& place, T* tile) const {
+    run_with_vectors(SamplesOfTile{*this, task.end, place, tile}, begin, end, slice);
+  }
+
+  struct SamplesOfTile {
+    const SpreadBinsHost& from;
+    std::uint32_t last;
+    const TileOnGrid<Dim>& place;
+    T* tile;
+
+    template <int bytes>
+    BRACEWELL_INLINE_FOR_TARGET void run(std::uint32_t begin, std::uint32_t end, std::int64_t slice) const {
+      from.template add_all<bytes>(begin, end, last, slice, place, tile);
+    }
+  };
+
+  template <int bytes>
+  BRACEWELL_INLINE_FOR_TARGET void add_all(std::uint32_t begin, std::uint32_t end, std::uint32_t last,
+                                           std::int64_t slice, const TileOnGrid<Dim>& place, T* tile) const {
     for (std::uint32_t i = begin; i < end; ++i) {
       // Samples lie anywhere in memory: without this, three quarters of the time is spent waiting for them.
-      __builtin_prefetch(&samples(order[Kokkos::min(i + ahead, task.end - 1)], slice));
-      add(problem.locations[i], samples(order[i], slice), place, tile);
+      __builtin_prefetch(&samples(order[Kokkos::min(i + ahead, last - 1)], slice));
+      add<bytes>(problem.locations[i], samples(order[i], slice), place, tile);
     }
   }
 
@@ -86,9 +123,6 @@ private:
     auto* const total =
         static_cast<double*>(team.team_scratch(1).get_shmem_aligned(tile_size() * sizeof(double), 64));
     std::fill_n(total, tile_size(), 0.0);
-    std::int64_t window = 1; // cells
-    for (int d = 0; d < Dim; ++d)
-      window *= problem.kernel.width;
     std::int64_t waiting = 0; // samples
     Region region;
     for (std::uint32_t begin = task.begin; begin < task.end; begin += block) {
@@ -97,7 +131,7 @@ private:
       for (std::uint32_t i = begin; i < end; ++i)
         region.reach(problem.locations[i]);
       waiting += end - begin;
-      if (end < task.end && waiting * window < additions_of_cell * region.cells(problem.kernel.width))
+      if (end < task.end && waiting * window() < additions_of_cell * region.cells(problem.kernel.width))
         continue;
       move(region, place, tile, total);
       region = {};
@@ -149,8 +183,10 @@ private:
       }
   }
 
-  void add(const Location<T, Dim>& at, const Complex& value, const TileOnGrid<Dim>& place, T* tile) const {
-    TapVectors<T, MaxWidth, Dim> row(problem.kernel, at);
+  template <int bytes>
+  BRACEWELL_INLINE_FOR_TARGET void add(const Location<T, Dim>& at, const Complex& value,
+                                       const TileOnGrid<Dim>& place, T* tile) const {
+    TapVectors<T, MaxWidth, Dim, bytes> row(problem.kernel, at);
     row.scale_row(value);
     const std::int64_t stride = 2 * std::int64_t(bins.stride);
     T* plane = tile + 2 * (at.first[0] - place.origin[0]);

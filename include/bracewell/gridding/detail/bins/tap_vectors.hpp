@@ -10,44 +10,34 @@
 
 namespace Bracewell::Impl {
 
-/// The taps of a sample as vectors of hosts, whose compilers make none of the loops over them. A row of taps is `pieces`
-/// vectors, real and imaginary parts side by side; it has MaxWidth taps, whatever the width: weights beyond it are zero.
-template <class T, int MaxWidth, int Dim>
+/// The taps of a sample as vectors of hosts of at most `bytes`, whose compilers make none of the loops over them. A row of
+/// taps is `pieces` vectors, real and imaginary parts side by side; it has MaxWidth taps, whatever the width: weights beyond
+/// it are zero.
+template <class T, int MaxWidth, int Dim, int bytes = vector_bytes>
 struct TapVectors {
-  static constexpr int numbers = std::min<int>(64 / sizeof(T), 2 * MaxWidth & -(2 * MaxWidth)),
-                       taps = numbers / 2, pieces = MaxWidth / taps;
-  using Weights = typename Vector<T, taps>::type;
+  static constexpr int most = bytes / sizeof(T); // numbers of a vector
+  static constexpr int numbers = std::min<int>(most, 2 * MaxWidth & -(2 * MaxWidth)),
+                       pieces = 2 * MaxWidth / numbers;
+  static constexpr int lanes = std::min<int>(most, MaxWidth & -MaxWidth), blocks = MaxWidth / lanes;
+  using Weights = typename Vector<T, lanes, bytes>::type;
   using Numbers =
-      typename Vector<T, numbers>::type; // never returned: that has no ABI where registers are shorter
+      typename Vector<T, numbers, bytes>::type; // never returned: that has no ABI where registers are shorter
 
   Numbers row[pieces];     ///< weights along x, each twice
   T across[Dim][MaxWidth]; ///< weights along the other axes
 
-  TapVectors(const TapWeights<T>& kernel, const Location<T, Dim>& at) {
-    T u[Dim];
-    for (int d = 0; d < Dim; ++d)
-      u[d] = 2 * at.offset[d] - T(kernel.width - 1);
-    Weights weights[Dim][pieces], coefficients;
-    for (int p = 0; p < pieces; ++p) {
-      load(kernel.table + p * taps, coefficients);
-      for (int d = 0; d < Dim; ++d)
-        weights[d][p] = coefficients;
+  BRACEWELL_INLINE_FOR_TARGET TapVectors(const TapWeights<T>& kernel, const Location<T, Dim>& at) {
+    Weights weights[blocks];
+    for (int d = 1; d < Dim; ++d) { // an axis at a time: more weights would not fit into registers
+      evaluate(kernel, at.offset[d], weights);
+      std::memcpy(across[d], weights, sizeof weights);
     }
-    for (int power = 1; power <= kernel.degree; ++power)
-      for (int p = 0; p < pieces; ++p) {
-        load(kernel.table + power * kernel.stride + p * taps, coefficients);
-        for (int d = 0; d < Dim; ++d)
-          weights[d][p] = weights[d][p] * u[d] + coefficients;
-      }
-    for (int p = 0; p < pieces; ++p) {
-      repeat(weights[0][p], row[p], std::make_integer_sequence<int, numbers>());
-      for (int d = 1; d < Dim; ++d)
-        std::memcpy(across[d] + p * taps, &weights[d][p], sizeof(Weights));
-    }
+    evaluate(kernel, at.offset[0], weights);
+    repeat_all(weights, std::make_integer_sequence<int, pieces>());
   }
 
   /// Multiplies the row by a complex number.
-  void scale_row(const Kokkos::complex<T>& value) {
+  BRACEWELL_INLINE_FOR_TARGET void scale_row(const Kokkos::complex<T>& value) {
     Numbers factors;
     alternate(value.real(), value.imag(), factors, std::make_integer_sequence<int, numbers>());
     for (int p = 0; p < pieces; ++p)
@@ -55,7 +45,7 @@ struct TapVectors {
   }
 
   /// Adds the row, times a weight.
-  void add_row(T weight, T* to) const {
+  BRACEWELL_INLINE_FOR_TARGET void add_row(T weight, T* to) const {
     for (int p = 0; p < pieces; ++p, to += numbers) {
       Numbers sum;
       load(to, sum);
@@ -65,7 +55,7 @@ struct TapVectors {
   }
 
   /// The same with a row that begins so many cells later; weights beyond its ends are left out.
-  TapVectors moved(int cells) const {
+  BRACEWELL_INLINE_FOR_TARGET TapVectors moved(int cells) const {
     T padded[6 * MaxWidth] = {};
     std::memcpy(padded + 2 * MaxWidth, row, sizeof row);
     TapVectors result = *this;
@@ -74,7 +64,7 @@ struct TapVectors {
   }
 
   /// The sum along x of weights and sums of rows.
-  Kokkos::complex<T> sum(const Numbers (&sums)[pieces]) const {
+  BRACEWELL_INLINE_FOR_TARGET Kokkos::complex<T> sum(const Numbers (&sums)[pieces]) const {
     Numbers total = row[0] * sums[0];
     for (int p = 1; p < pieces; ++p)
       total += row[p] * sums[p];
@@ -82,7 +72,7 @@ struct TapVectors {
   }
 
   /// sums += weight times the numbers at `from`.
-  static void sum_row(T weight, const T* from, Numbers (&sums)[pieces]) {
+  BRACEWELL_INLINE_FOR_TARGET static void sum_row(T weight, const T* from, Numbers (&sums)[pieces]) {
     for (int p = 0; p < pieces; ++p, from += numbers) {
       Numbers values;
       load(from, values);
@@ -92,25 +82,47 @@ struct TapVectors {
 
 private:
   template <class Some>
-  static void load(const T* from, Some& to) {
+  BRACEWELL_INLINE_FOR_TARGET static void load(const T* from, Some& to) {
     std::memcpy(&to, from, sizeof to);
   }
-  template <int... i>
-  static void repeat(const Weights& weights, Numbers& to, std::integer_sequence<int, i...>) {
-    to = Numbers{weights[i / 2]...};
+  BRACEWELL_INLINE_FOR_TARGET static void evaluate(const TapWeights<T>& kernel, T offset,
+                                                   Weights (&weights)[blocks]) {
+    const T u = 2 * offset - T(kernel.width - 1);
+    for (int b = 0; b < blocks; ++b)
+      load(kernel.table + b * lanes, weights[b]);
+    Weights coefficients;
+    for (int power = 1; power <= kernel.degree; ++power)
+      for (int b = 0; b < blocks; ++b) {
+        load(kernel.table + power * kernel.stride + b * lanes, coefficients);
+        weights[b] = weights[b] * u + coefficients;
+      }
+  }
+  template <int... p>
+  BRACEWELL_INLINE_FOR_TARGET void repeat_all(const Weights (&weights)[blocks],
+                                              std::integer_sequence<int, p...>) {
+    (repeat<p * numbers / 2>(weights, row[p], std::make_integer_sequence<int, numbers>()), ...);
+  }
+  template <int first, int... i>
+  BRACEWELL_INLINE_FOR_TARGET static void repeat(const Weights (&weights)[blocks], Numbers& to,
+                                                 std::integer_sequence<int, i...>) {
+    to = Numbers{weights[(first + i / 2) / lanes][(first + i / 2) % lanes]...};
   }
   template <int... i>
-  static void alternate(T even, T odd, Numbers& to, std::integer_sequence<int, i...>) {
+  BRACEWELL_INLINE_FOR_TARGET static void alternate(T even, T odd, Numbers& to,
+                                                    std::integer_sequence<int, i...>) {
     to = Numbers{(i % 2 == 0 ? even : odd)...};
   }
 
   /// The sums of the numbers at even and at odd places.
   template <int count>
-  static Kokkos::complex<T> halved(const typename Vector<T, count>::type& all) {
+  BRACEWELL_INLINE_FOR_TARGET static Kokkos::complex<T>
+  halved(const typename Vector<T, count, bytes>::type& all) {
     if constexpr (count == 2) {
       return {all[0], all[1]};
+    } else if constexpr (count == 4) {
+      return {all[0] + all[2], all[1] + all[3]};
     } else {
-      typename Vector<T, count / 2>::type lower, upper;
+      typename Vector<T, count / 2, bytes>::type lower, upper;
       std::memcpy(&lower, &all, sizeof lower);
       std::memcpy(&upper, reinterpret_cast<const char*>(&all) + sizeof lower, sizeof upper);
       return halved<count / 2>(lower + upper);

@@ -164,7 +164,7 @@ private:
 
   /// The kernel's polynomials and the reciprocal of their transform.
   void store(const Space& space, const Choice& choice, const std::array<int, Dim>& shape) {
-    const KernelPolynomials& kernel = *choice.kernel;
+    const ChosenKernel& kernel = *choice.kernel;
     constexpr int stride = TapWeights<T>::stride;
     table_values.assign(choice.table_size(), T(0));
     for (int power = 0; power <= kernel.degree; ++power)
@@ -177,7 +177,7 @@ private:
       const int size = shape[axis], grid = problem.grid.size[Dim - 1 - axis];
       if (axis == 0 || size != shape[axis - 1] || grid != problem.grid.size[Dim - axis]) {
         values.resize(size);
-        const ReciprocalTransform reciprocal(kernel, std::max(size / 2, 1) / double(grid));
+        const auto reciprocal = ReciprocalTransform::of(kernel, std::max(size / 2, 1) / double(grid));
         for (int i = 0; i <= size / 2; ++i) { // it is even
           values[i] = static_cast<T>(reciprocal(double(i - size / 2) / grid));
           if (const int mirrored = size / 2 * 2 - i; mirrored < size)

@@ -66,7 +66,7 @@ void check_slices(const Arguments& arguments, const char* argument, const Array<
 /// Kernel, grid and strategy of a plan: by default those that are expected to take the least time.
 template <class Space, class T, int Dim>
 struct GriddingChoice {
-  std::optional<KernelPolynomials> kernel;
+  std::optional<ChosenKernel> kernel;
   GridShape<Dim> grid;
   GriddingStrategy strategy;
 
@@ -81,7 +81,7 @@ struct GriddingChoice {
                               : unasked_oversamplings(options.tolerance, epsilon, is_host<Space>, Dim)) {
       if (options.oversampling && kernel)
         break;
-      KernelPolynomials candidate =
+      ChosenKernel candidate =
           choose_kernel(options.tolerance, oversampling, Dim, double(std::numeric_limits<T>::epsilon()));
       const GridShape<Dim> candidate_grid = grid_of(shape, candidate.width, oversampling);
       const GriddingWork work{.points = double(points),
