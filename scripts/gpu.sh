@@ -48,7 +48,7 @@ provide_gpu_kokkos() {
     fail "Kokkos could not be downloaded, see .deps/log. Where there is no network, KOKKOS_SOURCE names a folder with it."
   say "Building Kokkos for $architecture (some minutes, once)"
   [[ $preset != cuda ]] || compiler=$(readlink -f "$source")/bin/nvcc_wrapper
-  build_kokkos "$source" "$folder/build" "$folder" -DCMAKE_CXX_COMPILER="$compiler" "-DKokkos_ENABLE_${preset^^}=ON" \
+  build_kokkos "$source" "$folder/build" "$folder" -DCMAKE_CXX_EXTENSIONS=OFF -DCMAKE_CXX_COMPILER="$compiler" "-DKokkos_ENABLE_${preset^^}=ON" \
     "-DKokkos_ARCH_$architecture=ON" || fail "Kokkos could not be built, see .deps/log."
   : >"$folder/complete"
 }

@@ -29,8 +29,8 @@ debian_kokkos_source() {
 # build_kokkos SOURCE BUILD FOLDER OPTIONS...: a static, position-independent one is installed in FOLDER.
 build_kokkos() {
   logged cmake -G Ninja -S "$1" -B "$2" -DCMAKE_INSTALL_PREFIX="$3" -DCMAKE_INSTALL_LIBDIR=lib -DBUILD_SHARED_LIBS=OFF \
-    -DCMAKE_BUILD_TYPE=Release -DCMAKE_POSITION_INDEPENDENT_CODE=ON -DCMAKE_CXX_STANDARD=20 -DCMAKE_CXX_EXTENSIONS=OFF \
-    -DKokkos_ENABLE_OPENMP=ON "${@:4}" &&
+    -DCMAKE_BUILD_TYPE=Release -DCMAKE_POSITION_INDEPENDENT_CODE=ON -DCMAKE_CXX_STANDARD=20 -DKokkos_ENABLE_OPENMP=ON \
+    "${@:4}" &&
     logged cmake --build "$2" --parallel "$(nproc)" --target install &&
     rm -rf "$2"
 }
@@ -47,10 +47,11 @@ kokkos_for_installation() {
     Kokkos_ROOT=$1
   elif kokkos_source; then
     say "Building Kokkos into $1 (a minute)"
-    # One unit for each library takes a third of the time, where a release of Kokkos compiles so.
+    # One unit for each library takes a third of the time, where a release of Kokkos compiles so. Without extensions of the
+    # compiler Kokkos would turn them off, with a warning, in every project that finds it.
     rm -rf $build
-    build_kokkos "$source" $build "$1" -DCMAKE_UNITY_BUILD=ON -DCMAKE_UNITY_BUILD_BATCH_SIZE=0 ||
-      { rm -rf $build && build_kokkos "$source" $build "$1"; } || fail "Kokkos could not be built, see .deps/log."
+    build_kokkos "$source" $build "$1" -DCMAKE_CXX_EXTENSIONS=ON -DCMAKE_UNITY_BUILD=ON -DCMAKE_UNITY_BUILD_BATCH_SIZE=0 ||
+      { rm -rf $build && build_kokkos "$source" $build "$1" -DCMAKE_CXX_EXTENSIONS=ON; } || fail "Kokkos could not be built, see .deps/log."
     install -D -m 644 -t "$1/share/licenses/Kokkos" "$source/LICENSE" || true
     Kokkos_ROOT=$1
   else
