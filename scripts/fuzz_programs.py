@@ -26,6 +26,7 @@ import time
 
 try:
     import h5py  # for datasets; without it their bytes are damaged only
+    import numpy
 except ImportError:
     h5py = None
 
@@ -210,10 +211,12 @@ def with_number(path, chance):
                 if kind.kind != "f":
                     limits = (0, 2**31 - 1) if kind.itemsize >= 4 else (0, 2**(8 * kind.itemsize - (kind.kind == "i")) - 1)
                     value = min(max(value if value == value else 0, limits[0]), limits[1])
+                with numpy.errstate(over="ignore"):
+                    value = kind.type(value)
                 if dataset.ndim and chance.random() < 0.5:
                     values.reshape(-1)[chance.randrange(values.size)] = value
                 else:
-                    values = values * 0 + kind.type(value)
+                    values = values * 0 + value
                 dataset[()] = values
             return f"{name} {number}"
     return number

@@ -207,39 +207,48 @@ std::string without_allocation(const std::string& message) {
          " could not be had; a lower --memory-limit lets programs take less at a time";
 }
 
-/// With --timings: what else the machine does.
-std::string load() {
-  double others = 0;
+/// How many threads of all programs want each processor of the machine, in the mean of the last minute; 0 where that is not
+/// known.
+double load() {
+  double wanted = 0;
   const long processors = ::sysconf(_SC_NPROCESSORS_ONLN);
-  if (::getloadavg(&others, 1) != 1 || processors < 1)
-    return {};
-  const int threads = Kokkos::num_threads();
-  std::ostringstream text;
-  text << "machine: " << processors << " processors, " << threads << " threads, load " << std::setprecision(3)
-       << others;
-  if (threads > 1 && others > 1.5 * double(processors))
-    text << ": others are at work here, and fewer threads (OMP_NUM_THREADS) can be faster";
-  return text.str() + '\n';
+  return ::getloadavg(&wanted, 1) == 1 && processors > 0 ? wanted / double(processors) : 0;
 }
+
+/// From so many on, threads of one kernel wait long for each other: with 8 to 12 for each of two processors, programs with two
+/// threads took 1.1 to 2 times as long as with one (docs/lab/hosts.md).
+constexpr double busy = 1.5;
 
 /// Kokkos has room for so many threads, and crashes or waits forever with more.
 constexpr int most_threads = 512;
 
-/// Threads of the host: those that were asked for, at most 512; unasked no more than control groups allow.
-void set_threads([[maybe_unused]] Kokkos::InitializationSettings& settings) {
+/// Threads of the host: those that were asked for, at most 512; unasked no more than control groups allow, and fewer where
+/// others are at work. Returns a note about the latter, or nothing.
+std::string set_threads([[maybe_unused]] Kokkos::InitializationSettings& settings) {
+  std::string note;
 #if defined(_OPENMP)
   int threads = ::omp_get_max_threads();
   const char* const kokkos = std::getenv("KOKKOS_NUM_THREADS");
   const bool asked = kokkos != nullptr || std::getenv("OMP_NUM_THREADS") != nullptr;
-  if (!asked)
+  if (!asked) {
     if (const double allowed = allowed_processors(); allowed < threads)
       threads = std::max(1, static_cast<int>(std::ceil(allowed)));
+    if (const double wanted = load(); wanted > busy && threads > 1) {
+      const int fewer = std::max(1, static_cast<int>(threads / (1 + wanted)));
+      std::ostringstream text;
+      text << std::fixed << std::setprecision(1) << "takes " << fewer << " of " << threads
+           << " threads, as other programs want each processor " << wanted << " times (OMP_NUM_THREADS)";
+      note = text.str();
+      threads = fewer;
+    }
+  }
   threads = std::min(threads, most_threads);
   if (threads != ::omp_get_max_threads())
     ::omp_set_num_threads(threads);
   if (kokkos != nullptr && std::atoi(kokkos) > most_threads)
     settings.set_num_threads(most_threads);
 #endif
+  return note;
 }
 
 } // namespace
@@ -312,7 +321,8 @@ int run_driver(CLI::App& app, int argc, const char* const* argv,
     if (!Kokkos::is_initialized()) { // the tests' program has it already
       require_environment_of_kokkos();
       auto settings = Kokkos::InitializationSettings().set_disable_warnings(true); // of unbound threads
-      set_threads(settings);
+      if (const std::string note = set_threads(settings); !note.empty() && is_first_process())
+        std::cerr << app.get_name() << ": note: " << note << '\n';
       if (process_count() > 1)
         settings.set_map_device_id_by("mpi_rank"); // in the node
       kokkos.emplace(settings);
@@ -324,7 +334,7 @@ int run_driver(CLI::App& app, int argc, const char* const* argv,
       return complain("standard output cannot be written", Failure);
     provenance.say();
     if (print_timings)
-      std::cerr << load() << timings.text() << '\n';
+      std::cerr << timings.text() << '\n';
     return Success;
   } catch (const CLI::Success& request) { // --help, --version
     if (dynamic_cast<const CLI::CallForHelp*>(&request) != nullptr)
