@@ -78,6 +78,43 @@ TEST_CASE("a line of voxels is not made a cube of terabytes") {
 #endif
 }
 
+TEST_CASE("what control groups allow of memory and processors is heeded") {
+  const TemporaryFolder folder;
+  write_small_problem(folder);
+  write_volume(folder / "line.mrc", std::vector<float>(8000, 1.0f), {8000, 1, 1}, {.pixel_size = 1});
+  const fs::path memory = "/sys/fs/cgroup/memory/bracewell_test",
+                 processors = "/sys/fs/cgroup/cpu/bracewell_test";
+  struct Groups {
+    std::vector<fs::path> all;
+    ~Groups() {
+      for (const fs::path& group : all)
+        ::rmdir(group.c_str()); // the system's files in it go with it
+    }
+  } groups;
+  for (const auto& [file, value] : {std::pair{memory / "memory.limit_in_bytes", "500000000"},
+                                    {processors / "cpu.cfs_period_us", "100000"},
+                                    {processors / "cpu.cfs_quota_us", "100000"}}) {
+    std::error_code error;
+    if (fs::create_directory(file.parent_path(), error))
+      groups.all.push_back(file.parent_path());
+    if (std::ofstream stream(file); error || !(stream << value << std::flush))
+      SKIP("control groups of version 1 cannot be made here");
+  }
+  const auto within = [](const fs::path& group, const std::string& command) {
+    return "sh -c 'echo $$ > " + (group / "cgroup.procs").string() + "; exec " + command + "'";
+  };
+  expect_bad_input(folder, within(memory, project + " --map line.mrc --star p.star --out o.mrcs"),
+                   {"line.mrc", "--memory-limit 250 MB", "needs 2048"}); // half of what is allowed
+  const Outcome outcome =
+      run(folder, within(processors, "env -u OMP_NUM_THREADS KOKKOS_PRINT_CONFIGURATION=1 " + project +
+                                         " --map map.mrc --star p.star --out o.mrcs"));
+  INFO(outcome.out << outcome.err);
+  CHECK(outcome.code == 0);
+#if defined(KOKKOS_ENABLE_OPENMP)
+  CHECK((outcome.out + outcome.err).find("thread_pool_topology[ 1 x 1 x 1 ]") != std::string::npos);
+#endif
+}
+
 TEST_CASE("options are finite numbers") {
   const TemporaryFolder folder;
   write_small_problem(folder);
