@@ -71,14 +71,15 @@ struct Problem {
   }
   double atomic() const {
     return median_seconds(space, [&] {
-      Impl::InsertAtomic<Kernel, float, 2, D, Mates::Both>{amplitudes<Mates::Both>(), target()}.launch(
-          space, "atomic");
+      Impl::InsertAtomic<Kernel, Impl::Amplitudes<float, 2, D, Mates::Both>>{amplitudes<Mates::Both>(),
+                                                                             target()}
+          .launch(space, "atomic");
     });
   }
   double patches() const {
     return median_seconds(space, [&] {
-      Impl::InsertPatches<Space, Kernel, float, D, Mates::Both, true>(space, amplitudes<Mates::Both>(),
-                                                                      target())
+      Impl::InsertPatches<Space, Kernel, Impl::Amplitudes<float, 2, D, Mates::Both>, true>(
+          space, amplitudes<Mates::Both>(), target())
           .launch(space, "patches");
     });
   }

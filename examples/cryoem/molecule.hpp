@@ -3,7 +3,7 @@
 
 #include "cryoem/views.hpp"
 
-#include <bracewell/project/poses.hpp>
+#include <bracewell/project/options.hpp>
 #include <bracewell/rfft/layout.hpp>
 
 #include <cmath>

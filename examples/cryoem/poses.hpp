@@ -6,7 +6,7 @@
 #include "cryoem/views.hpp"
 
 #include <bracewell/geometry/euler.hpp>
-#include <bracewell/project/poses.hpp>
+#include <bracewell/project/options.hpp>
 
 #include <cstddef>
 #include <span>

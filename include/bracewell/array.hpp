@@ -18,7 +18,7 @@ namespace Bracewell {
 /// \code
 /// project(space, HalfSpectrum{reconstruction, 65}, poses, HalfSpectrum{projections, 65});
 /// \endcode
-/// (HalfSpectrum<float, 3> is another: the accessor for kernels of your own, rfft/half_spectrum.hpp.)
+/// (HalfSpectrum<float, 3> is another: the accessor for kernels of your own, rfft/layout.hpp.)
 template <class View, int D>
 struct HalfSpectrum {
   View view;          ///< of W/2+1 columns

@@ -36,12 +36,10 @@
 #include <bracewell/optimize/least_squares_options.hpp>
 #include <bracewell/project/backproject.hpp>
 #include <bracewell/project/building_blocks.hpp>
-#include <bracewell/project/choose_insertion.hpp>
-#include <bracewell/project/choose_sampling.hpp>
+#include <bracewell/project/choose.hpp>
 #include <bracewell/project/filter_gradients.hpp>
 #include <bracewell/project/options.hpp>
 #include <bracewell/project/points.hpp>
-#include <bracewell/project/poses.hpp>
 #include <bracewell/project/prepare_map.hpp>
 #include <bracewell/project/prepared_reference.hpp>
 #include <bracewell/project/project.hpp>
@@ -58,7 +56,7 @@
 #include <bracewell/reconstruct/signal_and_noise.hpp>
 #include <bracewell/reconstruct/spectrum_gradients.hpp>
 #include <bracewell/reconstruct/weight_equaliser.hpp>
-#include <bracewell/rfft/half_spectrum.hpp>
+#include <bracewell/rfft/layout.hpp>
 #include <bracewell/tomography/angle_weights.hpp>
 #include <bracewell/tomography/detector.hpp>
 #include <bracewell/tomography/filter.hpp>
@@ -70,11 +68,11 @@
 #include <bracewell/tomography/line.hpp>
 #include <bracewell/tomography/line_laminography.hpp>
 #include <bracewell/tomography/log_polar.hpp>
+#include <bracewell/tomography/options.hpp>
 #include <bracewell/tomography/outliers.hpp>
 #include <bracewell/tomography/phase.hpp>
 #include <bracewell/tomography/preprocess.hpp>
 #include <bracewell/tomography/stripe_options.hpp>
 #include <bracewell/tomography/stripes.hpp>
-#include <bracewell/tomography/tilted_beam.hpp>
 #include <bracewell/tomography/view_slopes.hpp>
 #include <bracewell/version.hpp>

@@ -92,41 +92,66 @@ auto view(const std::vector<std::size_t>& shape) {
               extents[7]);
 }
 
-template <class DataType>
-auto load(const Array& array) {
-  auto result = view<DataType>(array.shape);
-  using Value = typename decltype(result)::value_type;
-  auto host = Kokkos::create_mirror_view(result);
+/// The elements of a View without gaps, as one row: copies and fills are compiled once for values of a type, not for every
+/// number of axes.
+template <class View>
+auto flat(const View& view) {
+  using Value = typename View::value_type;
+  return Kokkos::View<Value*, typename View::memory_space, Kokkos::MemoryUnmanaged>(view.data(), view.size());
+}
+
+/// The same on the host.
+template <class Value>
+auto host_copy(const Kokkos::View<Value*, Space::memory_space, Kokkos::MemoryUnmanaged>& elements) {
+  return Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), elements);
+}
+
+/// An array's values for all elements.
+template <class Value>
+void assign(const Kokkos::View<Value*, Space::memory_space, Kokkos::MemoryUnmanaged>& elements,
+            const Array& array) {
+  const auto host = Kokkos::create_mirror_view(elements);
   for (std::size_t i = 0; i < host.size(); ++i)
     if constexpr (IsComplex<Value>::value)
-      host.data()[i] =
+      host(i) =
           array.is_complex ? Value(array.values[2 * i], array.values[2 * i + 1]) : Value(array.values[i]);
     else
-      host.data()[i] = static_cast<Value>(array.values[i]);
-  Kokkos::deep_copy(result, host);
+      host(i) = static_cast<Value>(array.values[i]);
+  Kokkos::deep_copy(elements, host);
+}
+
+template <class DataType>
+auto load(const Array& array) {
+  const auto result = view<DataType>(array.shape);
+  assign(flat(result), array);
   return result;
 }
 
-/// || result - expected || / || expected ||; not a number counts as infinite.
-template <class View>
-double relative_error(const View& result, const Array& expected) {
-  using Value = typename View::non_const_value_type;
-  const auto host = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), result);
+template <class Value>
+double error_of_elements(const Kokkos::View<Value*, Space::memory_space, Kokkos::MemoryUnmanaged>& elements,
+                         const Array& expected) {
+  const auto host = host_copy(elements);
   if (host.size() * (IsComplex<Value>::value ? 2 : 1) != expected.values.size())
     return INFINITY;
   double difference = 0, norm = 0;
   for (std::size_t i = 0; i < host.size(); ++i) {
     if constexpr (IsComplex<Value>::value) {
-      difference += std::pow(host.data()[i].real() - expected.values[2 * i], 2) +
-                    std::pow(host.data()[i].imag() - expected.values[2 * i + 1], 2);
+      difference += std::pow(host(i).real() - expected.values[2 * i], 2) +
+                    std::pow(host(i).imag() - expected.values[2 * i + 1], 2);
       norm += std::pow(expected.values[2 * i], 2) + std::pow(expected.values[2 * i + 1], 2);
     } else {
-      difference += std::pow(host.data()[i] - expected.values[i], 2);
+      difference += std::pow(host(i) - expected.values[i], 2);
       norm += std::pow(expected.values[i], 2);
     }
   }
   const double error = std::sqrt(difference / norm);
   return std::isfinite(error) ? error : INFINITY;
+}
+
+/// || result - expected || / || expected ||; not a number counts as infinite.
+template <class View>
+double relative_error(const View& result, const Array& expected) {
+  return error_of_elements(flat(result), expected);
 }
 
 } // namespace Golden

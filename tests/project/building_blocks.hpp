@@ -82,42 +82,21 @@ struct Page {
   }
   // project]
 
+  // [backproject
   /// Adds to `copies` of a volume that follow each other: one per thread on hosts, one on GPUs.
   template <class Kernel, class Space, class T>
   static void backproject(const Space& space, const View<const Kokkos::complex<T>**, Space>& images,
                           const HalfSpectrumLayout<2>& box, const View<const T***, Space>& matrices,
                           const View<const T**, Space>& shifts, T oversampling,
                           const HalfSpectrum<T, 3>& copies) {
-    using Block = SampleBlock<Space, T, 2>;
     const Inserter<Kernel, T, 3, Mates::Both> insert(copies);
-    const Kokkos::Experimental::UniqueToken<Space> threads(space);
-    for_each_sample<T>(
-        space, "backproject", box, images.extent(0), KOKKOS_LAMBDA(const PoseSamples<Space, T, 2>& samples) {
-          const Pose<T, 2, 3> pose(&matrices(samples.pose, 0, 0), &shifts(samples.pose, 0), oversampling,
-                                   box);
-          const bool alone = Block::size > 1; // hosts
-          const int thread = alone ? threads.acquire() : 0;
-          const auto own = insert.of_copy(thread);
-          samples.for_each([&](const Block& block) {
-            T q[3][Block::size], one[3];
-            Kokkos::complex<T> value[Block::size], phase[Block::size];
-            pose.position(block, q);
-            pose.phase(block, phase);
-            for (int i = 0; i < block.inside; ++i)
-              value[i] = T(0.5) * T(box.multiplicity(block.k[0] + i)) *
-                         images(samples.pose, block.element + i) * Kokkos::conj(phase[i]);
-            if (alone)
-              own.add(q, value, block.inside);
-            else if (block.inside > 0) {
-              for (int d = 0; d < 3; ++d)
-                one[d] = q[d][0];
-              insert.atomic_add(one, value[0]);
-            }
-          });
-          if (alone)
-            threads.release(thread);
+    insert_samples(
+        space, "backproject", box, images.extent(0), matrices.data(), shifts.data(), oversampling, insert,
+        KOKKOS_LAMBDA(std::int64_t pose, const int(&k)[2], std::int64_t element) {
+          return T(0.5) * T(box.multiplicity(k[0])) * images(pose, element);
         });
   }
+  // backproject]
 
   template <class Kernel, class Space, class T>
   static void pose_gradients(const Space& space, const HalfSpectrum<const T, 3>& volume, T oversampling,

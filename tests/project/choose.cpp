@@ -1,7 +1,6 @@
 // Which kernel runs: plain functions of the problem, at and around their thresholds on an H200.
 
-#include <bracewell/project/choose_insertion.hpp>
-#include <bracewell/project/choose_sampling.hpp>
+#include <bracewell/project/choose.hpp>
 
 #include <catch2/catch_test_macros.hpp>
 

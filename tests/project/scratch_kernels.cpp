@@ -102,7 +102,8 @@ void scatter(Way way, const Problem<double>& problem, Tensor<complex<double>>& d
   if (way == Way::Owned)
     InsertOwnedGpu<Space, Kernel, double, M, D, mates>(amplitudes, target).launch(space, "insert_owned");
   else if constexpr (M == 2)
-    InsertPatches<Space, Kernel, double, D, mates, mates == Mates::Both>(space, amplitudes, target)
+    InsertPatches<Space, Kernel, Amplitudes<double, 2, D, mates>, mates == Mates::Both>(space, amplitudes,
+                                                                                        target)
         .launch(space, "insert_patches");
   sums.fetch();
   weight_sums.fetch();

@@ -76,11 +76,12 @@ struct Experiment {
     return view;
   }
 
+  /// @tparam Detectors  void: what users get, which is compiled already
   template <class Storage = T, class Detectors = TestDetectors>
-  PtychographyLoss<Space, T, Impl::CompiledWith<Storage, Detectors>>
-  plan(const PtychographyOptions& options, const View<T**>& weights = {}) const {
-    PtychographyLoss<Space, T, Impl::CompiledWith<Storage, Detectors>> model(
-        space, {{rows, columns}, m, n, modes}, positions(), options);
+  auto plan(const PtychographyOptions& options, const View<T**>& weights = {}) const {
+    using Chosen =
+        std::conditional_t<std::is_void_v<Detectors>, Storage, Impl::CompiledWith<Storage, Detectors>>;
+    PtychographyLoss<Space, T, Chosen> model(space, {{rows, columns}, m, n, modes}, positions(), options);
     if (weights.size() > 0)
       model.set_patterns(space, 0, patterns, weights);
     else

@@ -336,7 +336,8 @@ TEMPLATE_TEST_CASE("steps of the equaliser equal direct convolutions", "[reconst
               1e-3, 1.0);
           q[at(x, y, z)] *= std::sqrt(kept * (1 + kept) / 2);
         }
-    const auto found = to_host(divisor), expected = half(q);
+    const auto found = to_host(divisor);
+    const auto expected = half(q);
     for (std::size_t i = 0; i < found.size(); ++i)
       CHECK(std::abs(found[i] - expected[i]) < 500 * epsilon<T> * expected[i] + 1e-30);
   }

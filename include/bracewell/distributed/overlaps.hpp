@@ -2,7 +2,6 @@
 #pragma once
 
 #include <bracewell/distributed/communicator.hpp>
-#include <bracewell/distributed/detail/add_overlaps.hpp>
 #include <bracewell/distributed/detail/exchanged_array.hpp>
 
 #include <Kokkos_Profiling_ScopedRegion.hpp>

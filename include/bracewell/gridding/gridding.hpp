@@ -3,12 +3,10 @@
 
 #include <bracewell/array.hpp>
 #include <bracewell/gridding/cost.hpp>
-#include <bracewell/gridding/detail/plans/interpolating.hpp>
 #include <bracewell/gridding/detail/plans/plan.hpp>
-#include <bracewell/gridding/detail/plans/spreading.hpp>
+#include <bracewell/gridding/detail/plans/switches.hpp>
 #include <bracewell/gridding/detail/rays.hpp>
 #include <bracewell/gridding/options.hpp>
-#include <bracewell/gridding/polar.hpp>
 #include <bracewell/impl/checks.hpp>
 #include <bracewell/impl/compiled.hpp>
 

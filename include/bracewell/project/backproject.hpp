@@ -7,9 +7,7 @@
 #include <bracewell/interpolation/linear.hpp>
 #include <bracewell/project/detail/operators/backproject_impl.hpp>
 #include <bracewell/project/options.hpp>
-#include <bracewell/project/poses.hpp>
 #include <bracewell/project/prepared_reference.hpp>
-#include <bracewell/project/spectra_array.hpp>
 
 namespace Bracewell {
 

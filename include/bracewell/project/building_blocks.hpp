@@ -5,13 +5,15 @@
 #include <bracewell/impl/checks.hpp>
 #include <bracewell/impl/execution.hpp>
 #include <bracewell/interpolation/kernel.hpp>
+#include <bracewell/project/choose.hpp>
+#include <bracewell/project/detail/insertion/insert_patches.hpp>
 #include <bracewell/project/detail/insertion/insertion_block.hpp>
 #include <bracewell/project/detail/samples.hpp>
 #include <bracewell/project/detail/stencil.hpp>
 #include <bracewell/project/detail/tiles.hpp>
 #include <bracewell/project/detail/window_block.hpp>
 #include <bracewell/project/options.hpp>
-#include <bracewell/rfft/half_spectrum.hpp>
+#include <bracewell/rfft/layout.hpp>
 
 #include <algorithm>
 #include <cmath>
@@ -295,6 +297,32 @@ template <class T, int M, class Space, class Body>
 void for_each_sample(const Space& space, const char* label, const HalfSpectrumLayout<M>& box,
                      std::int64_t poses, const Body& body, std::optional<double> radius = std::nullopt);
 
+/// Adds a value of every sample with |k| <= radius of all projections around its position, at the speed of backproject:
+/// F(t) += w(q - t) v exp(2 pi i k.s/n) for every tap t, with q = oversampling A k. On GPUs neighbouring samples are summed
+/// before they are added. On hosts every thread adds to a copy of its own. Does not wait.
+/// \code
+/// insert_samples(space, "backproject", box, poses, matrices, shifts, 1.f, Inserter<CatmullRom, float, 3, Mates::Both>{volume},
+///                KOKKOS_LAMBDA(std::int64_t pose, const int(&k)[2], std::int64_t element) {
+///                  return 0.5f * box.multiplicity(k[0]) * images(pose, element);
+///                });
+/// \endcode
+/// @param label     of the kernels
+/// @param box       full sizes of a projection (x, y[, z])
+/// @param matrices  [poses, d, d], A as in Poses
+/// @param shifts    [poses, m], s as in Poses; null: none
+/// @param target    into the volume on GPUs; on hosts into the first of space.concurrency() copies, which follow each other
+///                  and the caller sums. Data and weights are added to what is there
+/// @param values    values(pose, k, element) gives v, or a WeightedValue if the target has weights; element counts the
+///                  stored samples of a projection. It may be called more than once for a sample
+/// @param radius    by default half the smallest side
+/// @throws Error    on sides beyond 1 ... 32768, a negative number of poses, a radius beyond 0 ... 1e9, weights without a
+///                  place and a place without weights
+template <class Kernel, Mates mates, class T, int M, int D, class Space, class Values>
+void insert_samples(const Space& space, const char* label, const HalfSpectrumLayout<M>& box,
+                    std::int64_t poses, const T* matrices, const T* shifts, T oversampling,
+                    const Inserter<Kernel, T, D, mates>& target, const Values& values,
+                    std::optional<double> radius = std::nullopt);
+
 namespace Impl {
 
 template <class Kernel, class T, int D>
@@ -372,6 +400,76 @@ int insert_block(const HalfSpectrum<T, D>& spectrum, T* weight, bool absolute, c
 /// Whether N samples are a block of vectors here.
 template <class T, int N>
 inline constexpr bool is_block = N == 64 / sizeof(T);
+
+/// Checks what samples are visited; the largest |k|^2.
+template <int M>
+int squared_radius(const char* function, const HalfSpectrumLayout<M>& box, std::int64_t poses,
+                   const std::optional<double>& radius) {
+  const Arguments arguments{function};
+  for (int c = 0; c < M; ++c)
+    arguments.within("box", box.size[c], 1, 32768);
+  arguments.at_least("poses", poses, std::int64_t(0));
+  const double limit = radius.value_or(*std::min_element(box.size, box.size + M) / 2.0);
+  arguments.within("radius", limit, 0.0, 1e9);
+  return static_cast<int>(std::min(std::floor(limit * limit * (1 + 1e-12)), 1e9));
+}
+
+/// What insert_samples does on GPUs.
+template <class Kernel, class Space, class Amplitudes, class T>
+void insert_computed(const Space& space, const char* label, const Amplitudes& amplitudes,
+                     const InsertionTarget<T>& target) {
+  const auto& samples = amplitudes.samples;
+  if constexpr (Amplitudes::projected_dimensions == 2)
+    if (choose_insertion({.dimensions = Amplitudes::dimensions,
+                          .projection_dimensions = 2,
+                          .width = Kernel::width,
+                          .batches = 1,
+                          .poses = samples.poses,
+                          .projection_elements = samples.projection.elements(),
+                          .threads = space.concurrency()}) == Insertion::Patches) {
+      InsertPatches<Space, Kernel, Amplitudes, Amplitudes::weighted>(space, amplitudes, target)
+          .launch(space, {label, "::patches"});
+      return;
+    }
+  InsertAtomic<Kernel, Amplitudes>{amplitudes, target}.launch(space, {label, "::atomic"});
+}
+
+/// The body of insert_samples on hosts.
+template <class Space, class Kernel, class T, int M, int D, Mates mates, class Values>
+struct InsertIntoCopies {
+  using Block = SampleBlock<Space, T, M>;
+
+  HalfSpectrumLayout<M> box;
+  const T *matrices, *shifts;
+  T oversampling;
+  Inserter<Kernel, T, D, mates> first;
+  Values values;
+  Kokkos::Experimental::UniqueToken<Space> threads;
+
+  void operator()(const PoseSamples<Space, T, M>& samples) const {
+    const Bracewell::Pose<T, M, D> pose(matrices + samples.pose * D * D,
+                                        shifts ? shifts + samples.pose * M : nullptr, oversampling, box);
+    const int thread = threads.acquire();
+    const auto own = first.of_copy(thread);
+    samples.for_each([&](const Block& block) {
+      if (block.inside == 0)
+        return;
+      T q[D][Block::size], weight[Block::size];
+      Kokkos::complex<T> value[Block::size];
+      pose.position(block, q);
+      pose.phase(block, value);
+      for (int i = 0; i < block.inside; ++i) {
+        int k[M];
+        block.frequency(i, k);
+        const WeightedValue<T> given(values(samples.pose, k, block.element + i));
+        value[i] = given.value * Kokkos::conj(value[i]);
+        weight[i] = given.weight;
+      }
+      own.add(q, value, weight, block.inside);
+    });
+    threads.release(thread);
+  }
+};
 
 /// The kernel of for_each_sample.
 template <class Space, class T, int M, class Body>
@@ -551,15 +649,9 @@ KOKKOS_INLINE_FUNCTION void PoseSamples<Space, T, M>::for_each(const Visit& visi
 template <class T, int M, class Space, class Body>
 void for_each_sample(const Space& space, const char* label, const HalfSpectrumLayout<M>& box,
                      std::int64_t poses, const Body& body, std::optional<double> radius) {
-  const Impl::Arguments arguments{"for_each_sample"};
-  for (int c = 0; c < M; ++c)
-    arguments.within("box", box.size[c], 1, 32768);
-  arguments.at_least("poses", poses, std::int64_t(0));
-  const double limit = radius.value_or(*std::min_element(box.size, box.size + M) / 2.0);
-  arguments.within("radius", limit, 0.0, 1e9);
+  const int squared_radius = Impl::squared_radius("for_each_sample", box, poses, radius);
   if (poses == 0)
     return;
-  const int squared_radius = static_cast<int>(std::min(std::floor(limit * limit * (1 + 1e-12)), 1e9));
   if constexpr (Impl::is_host<Space>) {
     const std::int64_t rows = box.elements() / box.columns();
     const int parts = static_cast<int>(std::clamp<std::int64_t>(8 * space.concurrency() / poses, 1, rows));
@@ -573,6 +665,48 @@ void for_each_sample(const Space& space, const char* label, const HalfSpectrumLa
                          Kokkos::RangePolicy<Space, Kokkos::IndexType<std::int64_t>>(
                              space, 0, poses * tiles.per_pose * Impl::tile_lanes<Space>),
                          Impl::SampleLoop<Space, T, M, Body>{body, tiles, squared_radius, 1});
+  }
+}
+
+template <class Kernel, Mates mates, class T, int M, int D, class Space, class Values>
+void insert_samples(const Space& space, const char* label, const HalfSpectrumLayout<M>& box,
+                    std::int64_t poses, const T* matrices, const T* shifts, T oversampling,
+                    const Inserter<Kernel, T, D, mates>& target, const Values& values,
+                    std::optional<double> radius) {
+  using Amplitudes = Impl::ComputedAmplitudes<T, M, D, mates, Values>;
+  const int squared_radius = Impl::squared_radius("insert_samples", box, poses, radius);
+  if (Amplitudes::weighted != (target.weight != nullptr))
+    Impl::fail("insert_samples", "target",
+               Amplitudes::weighted ? "weights for the WeightedValue of each sample"
+                                    : "no weights, since values gives none",
+               Amplitudes::weighted ? "none" : "some");
+  if (poses == 0)
+    return;
+  if constexpr (Impl::is_host<Space>) {
+    for_each_sample<T>(space, label, box, poses,
+                       Impl::InsertIntoCopies<Space, Kernel, T, M, D, mates, Values>{
+                           box, matrices, shifts, oversampling, target, values,
+                           Kokkos::Experimental::UniqueToken<Space>(space)},
+                       radius);
+  } else {
+    Impl::Samples<T, M, D> samples{};
+    samples.projection = box;
+    samples.reconstruction = target.spectrum.layout;
+    samples.batches = 1;
+    samples.poses = poses;
+    samples.matrices = {matrices, 0, D * D};
+    samples.shifts = {shifts, 0, M};
+    samples.oversampling = oversampling;
+    samples.squared_radius = squared_radius;
+    samples.radius = static_cast<T>(std::sqrt(static_cast<double>(squared_radius)));
+    samples.reach = std::max(4, Kernel::width / 2);
+    for (int c = 0; c < M; ++c)
+      samples.inverse_size[c] = T(1) / static_cast<T>(box.size[c]);
+    Impl::insert_computed<Kernel>(
+        space, label, Amplitudes{samples, values},
+        Impl::InsertionTarget<T>{.data = target.spectrum.data,
+                                 .weight = target.weight,
+                                 .absolute = target.kernel_weights == KernelWeights::Absolute});
   }
 }
 

@@ -1,16 +1,18 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <bracewell/array.hpp>
 #include <bracewell/version.hpp>
 
 #include <cstdint>
 #include <optional>
+#include <utility>
 
 namespace Bracewell {
 
 /// How samples are accumulated into a volume.
 enum class Strategy {
-  Automatic, ///< chosen by the operator: choose_insertion (project/choose_insertion.hpp)
+  Automatic, ///< chosen by the operator: choose_insertion (project/choose.hpp)
   Atomic, ///< atomic additions of sums over neighbouring samples, in projection on hosts of sums over bricks of
           ///< the volume; any space; last bits vary from run to run
   Owned,      ///< teams own bricks of the volume; any space; no atomics, bitwise reproducible
@@ -57,5 +59,43 @@ std::int64_t scratch_size(const ExecutionSpace& space, Strategy strategy, std::i
   const bool duplicated = strategy == Strategy::Duplicated; // which Automatic never means
   return duplicated ? space.concurrency() * (((weight ? 3 : 2) * elements + 1) / 2 * 2) : 0;
 }
+
+/// Poses of projections, and what else belongs to each of them. An axis of extent 1 is shared by all batches
+/// or poses.
+template <class T, class MemorySpace>
+struct Poses {
+  /// [B|1, P|1, d, d], d the dimension of the reconstruction: maps projection frequencies (x, y[, z]) to
+  /// reconstruction frequencies. Any matrix: anisotropic magnification, for instance, is a factor of it. For
+  /// RELION's angles it is the transpose of RELION's matrix (geometry/euler.hpp).
+  Array<const T, MemorySpace> matrices;
+  /// [B|1, P|1, m], m the dimension of the projections, in pixels of the projection, ordered like its array
+  /// axes ((depth,) row, column): positive moves the image to higher index. Optional.
+  Array<const T, MemorySpace> shifts = {};
+  /// [B|1, P|1, (d,) h, w/2+1], real: multiplies every sample on its way out (project) and in (backproject),
+  /// for instance a CTF. Optional.
+  Array<const T, MemorySpace> filters = {};
+};
+
+/// The poses that fit spectra of a type (a View or a HalfSpectrum), for operators that run on ExecutionSpace.
+template <class ExecutionSpace, class Spectra>
+using PosesFor = Poses<Impl::real_of<Spectra>, typename ExecutionSpace::memory_space>;
+
+/// An Array of half spectra of D dimensions behind `leading` axes, [B|1, (D,) H, W/2+1] or [B, P, (d,) h,
+/// w/2+1]: by the rank of the View that it is made from a compiler tells images from volumes.
+template <class Value, class MemorySpace, int D, int leading = 1>
+struct SpectraArray : Array<Value, MemorySpace> {
+  SpectraArray() = default;
+
+  /// From a View, or a HalfSpectrum of one, of images (D = 2) or of any other number of axes (D = 3).
+  template <class Spectra>
+  // Not a copy, which has no such rank. NOLINTNEXTLINE(bugprone-forwarding-reference-overload)
+  requires((Impl::view_of<Spectra>::rank() == leading + 2) == (D == 2)) SpectraArray(Spectra&& spectra)
+      : Array<Value, MemorySpace>(std::forward<Spectra>(spectra)) {
+    static_assert(
+        Impl::view_of<Spectra>::rank() == D + leading,
+        "Bracewell: expected data [B, H, W/2+1] of images or [B, D, H, W/2+1] of volumes, projections with "
+        "one axis more.");
+  }
+};
 
 } // namespace Bracewell

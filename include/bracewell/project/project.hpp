@@ -7,7 +7,6 @@
 #include <bracewell/interpolation/linear.hpp>
 #include <bracewell/project/detail/operators/project_impl.hpp>
 #include <bracewell/project/options.hpp>
-#include <bracewell/project/poses.hpp>
 #include <bracewell/project/prepared_reference.hpp>
 
 namespace Bracewell {

@@ -6,7 +6,6 @@
 #include <bracewell/impl/compiled.hpp>
 #include <bracewell/impl/memory.hpp>
 #include <bracewell/impl/row_loop.hpp>
-#include <bracewell/tomography/detail/filter/filter_line.hpp>
 #include <bracewell/tomography/detail/filter/filter_rows.hpp>
 #include <bracewell/tomography/detail/tuning.hpp>
 

@@ -9,7 +9,6 @@
 #include <bracewell/tomography/detail/log_polar/grid.hpp>
 #include <bracewell/tomography/detail/log_polar/image.hpp>
 #include <bracewell/tomography/detail/log_polar/rows.hpp>
-#include <bracewell/tomography/detail/log_polar/symbol.hpp>
 #include <bracewell/tomography/options.hpp>
 
 #include <Kokkos_Profiling_ScopedRegion.hpp>

@@ -2,12 +2,68 @@
 #pragma once
 
 #include <bracewell/gridding/options.hpp>
-#include <bracewell/tomography/parallel_beam.hpp>
+#include <bracewell/version.hpp>
 
 #include <cstdint>
 #include <optional>
+#include <ranges>
+#include <type_traits>
+#include <vector>
 
 namespace Bracewell {
+
+/// Angles in radians, from numbers of any type.
+struct Angles : std::vector<double> {
+  using std::vector<double>::vector;
+
+  /// From a std::vector<float>, for instance.
+  template <std::ranges::input_range Range>
+  requires(std::is_arithmetic_v<std::ranges::range_value_t<Range>>) Angles(const Range& range)
+      : std::vector<double>(std::ranges::begin(range), std::ranges::end(range)) {}
+};
+
+/// Parallel projections of slices, for every method of tomography: pixel (X, Y) = (column - floor(n/2), row -
+/// floor(n/2)) of an image of n x n pixels is seen by angle theta at detector coordinate
+///   s = X cos(theta) + Y sin(theta) + centre (and the shift of this view, where there are shifts),
+/// 0 at the middle of the first detector pixel.
+struct ParallelBeamGeometry {
+  /// Radians, any number, order and span (LogPolarTomography: even ones over half a turn). Multiples of 1/4
+  /// over more than a turn are degrees, and refused.
+  Angles angles = {};
+  int width = 0; ///< pixels of the detector
+  std::optional<double> centre =
+      std::nullopt; ///< detector coordinate of the axis, within four widths; by default floor(width / 2)
+  std::vector<double> weights =
+      {}; ///< of the angles, 1 on average (angular_density_weights); empty: all are 1
+  std::vector<double> shifts =
+      {}; ///< pixels by which the axis of a view is beside the centre; empty: none is. Not of LogPolarTomography
+};
+
+/// What `project` computes. Line integrals are sums of pixels along a ray, in pixels: of the attenuation per
+/// pixel, minus the logarithm of the transmission.
+enum class ProjectionUnits {
+  Transpose, ///< the exact transpose of `backproject`: line integrals times pi / P and weight of the angle
+  /// Line integrals: what is measured. In rows of LogPolarTomography that are finer than pixels frequencies
+  /// beyond half a cycle per pixel say nothing.
+  LineIntegrals
+};
+
+/// Laminography: parallel projections about an axis that is tilted out of the plane across the beam. Voxel (X, Y, Z) =
+/// (column - floor(n/2), row - floor(n/2), slice - floor(d/2)) of a volume [d, n, n] is seen by angle theta at detector
+/// coordinates
+///   u = X cos(theta) + Y sin(theta) + centre (and the shift of this view),
+///   v = Z cos(tilt) + (Y cos(theta) - X sin(theta)) sin(tilt) + row_centre,
+/// 0 at the middle of the first column and row. Tilt 0 is ParallelBeamGeometry for every row. What other tilts see of the
+/// spectrum of a volume are all frequencies but those within a double cone about the axis of half angle |tilt|; for that
+/// the angles have to go over a whole turn.
+struct TiltedBeamGeometry {
+  ParallelBeamGeometry beam = {}; ///< angles, columns of the detector, weights and shifts of views
+  int rows = 0;                   ///< of the detector
+  double tilt = 0;                ///< radians, -1.5 to 1.5
+  /// Detector coordinate of slice floor(d/2) on the axis, within four times the rows; by default floor(rows / 2). Another
+  /// one moves the volume along the axis, nothing else
+  std::optional<double> row_centre = std::nullopt;
+};
 
 /// How FourierTomography is planned.
 struct FourierTomographyOptions {

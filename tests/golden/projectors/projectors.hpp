@@ -57,13 +57,13 @@ Errors run_projectors(const Case& golden) {
   };
 
   const auto projected = view<Images>(image_shape);
-  Kokkos::deep_copy(projected,
+  Kokkos::deep_copy(flat(projected),
                     Complex(Kokkos::Experimental::quiet_NaN_v<T>)); // every element must be written
   project<Kernel>(space, volume(reconstruction), {.matrices = matrices, .shifts = shifts}, image(projected),
                   options);
   check(errors.values, projected, "project");
   const auto prepared = prepare<Kernel>(space, volume(reconstruction));
-  Kokkos::deep_copy(projected, Complex(Kokkos::Experimental::quiet_NaN_v<T>));
+  Kokkos::deep_copy(flat(projected), Complex(Kokkos::Experimental::quiet_NaN_v<T>));
   project(space, prepared, {.matrices = matrices, .shifts = shifts}, image(projected), options);
   check(errors.values, projected, "project");
 

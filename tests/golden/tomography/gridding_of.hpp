@@ -37,11 +37,11 @@ TomographyErrors run_gridding(const TomographyCase& golden, double tolerance) {
     const NonuniformFFT<Space, 2, T> transform(space, PolarPoints{.angles = theta, .samples = n}, {n, n},
                                                {.tolerance = tolerance, .strategy = strategy});
     const auto type1 = view<Complex***>(image_shape);
-    Kokkos::deep_copy(type1, nan);
+    Kokkos::deep_copy(flat(type1), nan);
     transform.adjoint(space, samples, type1);
     check(errors.type1, type1, "type1");
     const auto type2 = view<Complex**>(points_shape);
-    Kokkos::deep_copy(type2, nan);
+    Kokkos::deep_copy(flat(type2), nan);
     transform.forward(space, grid, type2);
     check(errors.type2, type2, "type2");
 
@@ -49,11 +49,11 @@ TomographyErrors run_gridding(const TomographyCase& golden, double tolerance) {
         space, {.angles = theta, .width = n, .centre = golden.json.at("center").get<double>()},
         {.tolerance = tolerance, .strategy = strategy});
     const auto backprojection = view<T***>(image_shape);
-    Kokkos::deep_copy(backprojection, nan.real());
+    Kokkos::deep_copy(flat(backprojection), nan.real());
     tomography.backproject(space, sinogram, backprojection);
     check(errors.backprojection, backprojection, "backprojection");
     const auto projection = view<T***>(sinogram_shape);
-    Kokkos::deep_copy(projection, nan.real());
+    Kokkos::deep_copy(flat(projection), nan.real());
     tomography.project(space, image, projection);
     check(errors.projection, projection, "projection");
   }

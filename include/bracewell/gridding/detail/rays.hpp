@@ -2,7 +2,7 @@
 #pragma once
 
 #include <bracewell/gridding/detail/locations.hpp>
-#include <bracewell/gridding/polar.hpp>
+#include <bracewell/gridding/options.hpp>
 #include <bracewell/half.hpp>
 #include <bracewell/impl/checks.hpp>
 #include <bracewell/impl/memory.hpp>

@@ -7,7 +7,6 @@
 #include <bracewell/interpolation/linear.hpp>
 #include <bracewell/project/detail/samples.hpp>
 #include <bracewell/project/options.hpp>
-#include <bracewell/project/poses.hpp>
 
 #include <algorithm>
 #include <array>

@@ -4,13 +4,27 @@
 #include <bracewell/half.hpp>
 #include <bracewell/impl/lanes.hpp>
 #include <bracewell/impl/turns.hpp>
-#include <bracewell/rfft/half_spectrum.hpp>
 #include <bracewell/rfft/layout.hpp>
 #include <bracewell/version.hpp>
 
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <type_traits>
+
+namespace Bracewell {
+
+/// A value of a sample, and its weight (insert_samples).
+template <class T>
+struct WeightedValue {
+  Kokkos::complex<T> value;
+  T weight;
+
+  KOKKOS_INLINE_FUNCTION WeightedValue(const Kokkos::complex<T>& value_, T weight_ = 0)
+      : value(value_), weight(weight_) {}
+};
+
+} // namespace Bracewell
 
 namespace Bracewell::Impl {
 
@@ -243,7 +257,13 @@ struct Amplitudes {
     return values + (batch * samples.poses + pose) * samples.projection.elements() + element;
   }
 
-  /// `read`: what stands at `address`.
+  /// The value that is given for a sample; its frequency is for values that are computed.
+  KOKKOS_INLINE_FUNCTION Kokkos::complex<T> read(std::int64_t batch, std::int64_t pose, std::int64_t element,
+                                                 const int (&)[M]) const {
+    return *address(batch, pose, element);
+  }
+
+  /// `read`: the value that is given.
   KOKKOS_INLINE_FUNCTION Kokkos::complex<T> value(std::int64_t batch, std::int64_t pose, std::int64_t element,
                                                   const int (&k)[M], const Kokkos::complex<T>& phase,
                                                   const Kokkos::complex<T>& read) const {
@@ -259,6 +279,34 @@ struct Amplitudes {
   KOKKOS_INLINE_FUNCTION T weight(std::int64_t batch, std::int64_t pose, std::int64_t element,
                                   const int (&k)[M]) const {
     return scale(k) * weights(batch, pose)[element];
+  }
+};
+
+/// The same where values(pose, k, element) computes what is given, a complex number or a WeightedValue; one batch.
+template <class T, int M, int D, Mates mates_, class Values>
+struct ComputedAmplitudes {
+  using Real = T;
+  static constexpr int projected_dimensions = M, dimensions = D;
+  static constexpr Mates mates = mates_;
+  static constexpr bool weighted =
+      std::is_same_v<std::invoke_result_t<Values, std::int64_t, const int (&)[M], std::int64_t>,
+                     WeightedValue<T>>;
+
+  Samples<T, M, D> samples;
+  Values values;
+
+  KOKKOS_INLINE_FUNCTION Kokkos::complex<T> read(std::int64_t, std::int64_t pose, std::int64_t element,
+                                                 const int (&k)[M]) const {
+    return WeightedValue<T>(values(pose, k, element)).value;
+  }
+  KOKKOS_INLINE_FUNCTION Kokkos::complex<T> value(std::int64_t, std::int64_t, std::int64_t, const int (&)[M],
+                                                  const Kokkos::complex<T>& phase,
+                                                  const Kokkos::complex<T>& read) const {
+    return read * conjugate(phase);
+  }
+  KOKKOS_INLINE_FUNCTION T weight(std::int64_t, std::int64_t pose, std::int64_t element,
+                                  const int (&k)[M]) const {
+    return WeightedValue<T>(values(pose, k, element)).weight;
   }
 };
 

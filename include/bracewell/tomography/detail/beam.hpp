@@ -3,7 +3,7 @@
 
 #include <bracewell/impl/checks.hpp>
 #include <bracewell/impl/memory.hpp>
-#include <bracewell/tomography/parallel_beam.hpp>
+#include <bracewell/tomography/options.hpp>
 
 #include <cmath>
 #include <numbers>

@@ -54,7 +54,8 @@ struct GPUStripeTuning {
   // Medians on the chip: columns of a team, whose values fill a sector; threads and resident teams, or else threads of one.
   static constexpr int median_columns = 32 / int(sizeof(T));
   static constexpr int median_threads = 512, median_teams = 2, large_median_threads = 1024;
-  static constexpr int rolling_threads = 128, rolling_columns = 64; ///< ranks and columns of a team
+  // Ranks and columns of a team: the largest window of all its ranks fills 32 of the 48 KB of scratch memory.
+  static constexpr int rolling_threads = sizeof(T) == 4 ? 128 : 64, rolling_columns = 64;
   // Waves: frequencies, columns of a thread, threads along columns and parts of the angles; resident teams.
   static constexpr int wave_frequencies = 8, wave_columns = 4, wave_lanes = 32, wave_parts = 8,
                        wave_teams = 2;

@@ -17,8 +17,11 @@ namespace Bracewell::Impl {
 /// share most of their taps: it sums them in scratch memory and adds the sums to the reconstruction, a few
 /// atomic additions for every sample instead of width^D. In scratch none are needed: lanes take samples whose
 /// frequencies differ by multiples of two, which have no window in common, and add them tap by tap.
-template <class Space, class Kernel, class T, int D, Mates mates, bool weighted>
+template <class Space, class Kernel, class Amplitudes, bool weighted>
 struct InsertPatches {
+  using T = typename Amplitudes::Real;
+  static constexpr int D = Amplitudes::dimensions;
+  static constexpr Mates mates = Amplitudes::mates;
   static constexpr bool host = is_host<Space>; ///< for tests
   static constexpr int width = Kernel::width, scratch_level = host ? 1 : 0;
   static constexpr int lanes = host ? 1 : 32;
@@ -30,14 +33,13 @@ struct InsertPatches {
   using Policy = Kokkos::TeamPolicy<Space, Kokkos::LaunchBounds<128, Tuning::resident>>;
   using Team = typename Policy::member_type;
 
-  Amplitudes<T, 2, D, mates> amplitudes;
+  Amplitudes amplitudes;
   InsertionTarget<T> target;
   int patches_per_team = 1;     ///< one below the other: the pose is loaded once
   int across, down;             ///< teams of a pose
   std::int64_t first_strip = 0; ///< strip: what a team takes; counted over all batches
 
-  InsertPatches(const Space& space, const Amplitudes<T, 2, D, mates>& amplitudes_,
-                const InsertionTarget<T>& target_)
+  InsertPatches(const Space& space, const Amplitudes& amplitudes_, const InsertionTarget<T>& target_)
       : amplitudes(amplitudes_), target(target_) {
     const auto& samples = amplitudes.samples;
     across = (samples.projection.columns() + columns - 1) / columns;
@@ -150,13 +152,15 @@ private:
                                       Workspace& workspace) const {
     const auto& samples = amplitudes.samples;
     Kokkos::complex<T> value[per_lane];
-    T weight[per_lane];
+    T weight[per_lane] = {};
     BRACEWELL_UNROLL_FOR (int i = 0; i < per_lane; ++i) { // reads take long: all of them first
       int k[2];
-      const bool inside = patch.frequency(lane, i, k) && samples.inside(k);
-      const std::int64_t at = inside ? samples.projection.row(k) + k[0] : 0;
-      value[i] = *amplitudes.address(patch.batch, patch.index, at);
-      weight[i] = weighted ? amplitudes.weights(patch.batch, patch.index)[at] : T(0);
+      if (!patch.frequency(lane, i, k) || !samples.inside(k))
+        k[0] = k[1] = 0;
+      const std::int64_t at = samples.projection.row(k) + k[0];
+      value[i] = amplitudes.read(patch.batch, patch.index, at, k);
+      if constexpr (weighted)
+        weight[i] = amplitudes.weight(patch.batch, patch.index, at, k);
     }
     for (int i = lane; i < box.elements(); i += lanes) {
       workspace.values[i] = Kokkos::complex<T>(0);
@@ -170,7 +174,7 @@ private:
       const std::int64_t at = inside ? samples.projection.row(k) + k[0] : 0;
       add_sample(box, k, inside ? -1 : capacity + lane,
                  amplitudes.value(patch.batch, patch.index, at, k, samples.phase(pose, k), value[0]),
-                 amplitudes.scale(k) * weight[0], workspace);
+                 weighted ? weight[0] : T(0), workspace);
       BRACEWELL_UNROLL_FOR (int next = 1; next < per_lane;
                             ++next) { // in registers, which an index cannot choose from
         value[next - 1] = value[next];

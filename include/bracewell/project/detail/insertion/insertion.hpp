@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <bracewell/impl/atomic.hpp>
 #include <bracewell/impl/execution.hpp>
 #include <bracewell/impl/memory.hpp>
-#include <bracewell/project/choose_insertion.hpp>
+#include <bracewell/project/choose.hpp>
 #include <bracewell/project/detail/insertion/insert_bricks_host.hpp>
 #include <bracewell/project/detail/insertion/insert_duplicated.hpp>
 #include <bracewell/project/detail/insertion/insert_owned_gpu.hpp>
@@ -20,39 +19,6 @@
 #include <type_traits>
 
 namespace Bracewell::Impl {
-
-/// Strategy::Atomic on GPUs, for few samples: one thread per sample, atomic additions to its taps. The order of
-/// additions, and so the last bits, vary.
-template <class Kernel, class T, int M, int D, Mates mates>
-struct InsertAtomic {
-  Amplitudes<T, M, D, mates> amplitudes;
-  InsertionTarget<T> target;
-
-  struct OfPose {
-    std::int64_t batch, index;
-    Pose<T, M, D> pose;
-  };
-
-  KOKKOS_INLINE_FUNCTION OfPose of_pose(std::int64_t flat) const {
-    OfPose at;
-    amplitudes.samples.split(flat, at.batch, at.index);
-    at.pose = amplitudes.samples.pose(at.batch, at.index);
-    return at;
-  }
-
-  KOKKOS_INLINE_FUNCTION void sample(const OfPose& at, const int (&k)[M], std::int64_t element) const {
-    const std::int64_t begin = at.batch * target.batch_stride;
-    insert_sample<Kernel>(amplitudes, at.batch, at.index, at.pose, k, element, target.data + begin,
-                          target.weight ? target.weight + begin : nullptr, target.absolute,
-                          [](auto* address, const auto& values) { atomic_add_neighbours(address, values); });
-  }
-
-  template <class ExecutionSpace>
-  void launch(const ExecutionSpace& space, const Label& label) const {
-    const std::int64_t poses = amplitudes.samples.batches * amplitudes.samples.poses;
-    launch_tiles(space, label, *this, Tiles<M>::make(space, amplitudes.samples.projection, poses), poses);
-  }
-};
 
 /// The work of inserting samples, for choose_insertion.
 template <class Kernel, class ExecutionSpace, class T, int M, int D>
@@ -84,16 +50,16 @@ void launch_insertion_once(const ExecutionSpace& space, const ProjectionArgument
   case Insertion::Atomic:
     begin();
     if constexpr (!host)
-      InsertAtomic<Kernel, T, M, D, mates>{amplitudes, target}.launch(space, {label, "::atomic"});
+      InsertAtomic<Kernel, Amplitudes>{amplitudes, target}.launch(space, {label, "::atomic"});
     break;
   case Insertion::Patches:
     begin();
     if constexpr (M == 2 && !host) {
       if (!target.weight)
-        InsertPatches<ExecutionSpace, Kernel, T, D, mates, false>(space, amplitudes, target)
+        InsertPatches<ExecutionSpace, Kernel, Amplitudes, false>(space, amplitudes, target)
             .launch(space, {label, "::patches"});
       else if constexpr (mates == Mates::Both)
-        InsertPatches<ExecutionSpace, Kernel, T, D, mates, true>(space, amplitudes, target)
+        InsertPatches<ExecutionSpace, Kernel, Amplitudes, true>(space, amplitudes, target)
             .launch(space, {label, "::patches"});
     }
     break;

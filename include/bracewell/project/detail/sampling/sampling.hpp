@@ -2,7 +2,7 @@
 #pragma once
 
 #include <bracewell/impl/execution.hpp>
-#include <bracewell/project/choose_sampling.hpp>
+#include <bracewell/project/choose.hpp>
 #include <bracewell/project/detail/problem.hpp>
 #include <bracewell/project/detail/sampling/padded_copy.hpp>
 #include <bracewell/project/detail/sampling/pose_sums.hpp>

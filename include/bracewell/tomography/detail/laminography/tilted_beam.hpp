@@ -2,7 +2,7 @@
 #pragma once
 
 #include <bracewell/tomography/detail/beam.hpp>
-#include <bracewell/tomography/tilted_beam.hpp>
+#include <bracewell/tomography/options.hpp>
 
 #include <array>
 
