@@ -16,6 +16,16 @@ if(NOT TARGET Kokkos::kokkos)
     # FETCHCONTENT_SOURCE_DIR_KOKKOS names a folder with the source, where there is no network.
     include(BracewellKokkosRelease)
     message(STATUS "Kokkos >= 5.0 is not installed: building it from ${BRACEWELL_KOKKOS_URL}")
+    # It uses all cores unless another backend for hosts is asked for: Kokkos' own default is one core.
+    if(NOT (DEFINED Kokkos_ENABLE_OPENMP OR Kokkos_ENABLE_SERIAL OR Kokkos_ENABLE_THREADS OR Kokkos_ENABLE_HPX))
+      find_package(OpenMP QUIET COMPONENTS CXX)
+      if(OpenMP_CXX_FOUND)
+        set(Kokkos_ENABLE_OPENMP ON CACHE BOOL "Kokkos that is built here uses all cores")
+      else()
+        message(WARNING "Bracewell: Kokkos uses one core of hosts, as ${CMAKE_CXX_COMPILER} has no OpenMP: install that, or set "
+          "Kokkos_ENABLE_SERIAL to ON, which says that one is meant.")
+      endif()
+    endif()
     include(FetchContent)
     FetchContent_Declare(Kokkos SYSTEM URL ${BRACEWELL_KOKKOS_URL} URL_HASH ${BRACEWELL_KOKKOS_HASH})
     FetchContent_MakeAvailable(Kokkos)

@@ -38,28 +38,18 @@ choose_gpu() {
   fi
 }
 
-# provide_gpu_kokkos: sets Kokkos_ROOT to a Kokkos for that GPU: the one given, or one built here from KOKKOS_SOURCE or from
-# the release, once.
+# provide_gpu_kokkos: sets Kokkos_ROOT to a Kokkos for that GPU: the one given, or one built here from its source, once.
 provide_gpu_kokkos() {
   [[ -z ${Kokkos_ROOT:-} ]] || return 0
-  local folder=$deps/kokkos-${architecture,,} source=${KOKKOS_SOURCE:-$deps/source/kokkos} compiler=hipcc
+  local folder=$deps/kokkos-${architecture,,} source compiler=hipcc
   export Kokkos_ROOT=$folder
   [[ ! -e $folder/complete ]] || return 0
-  if [[ ! -e $source/CMakeLists.txt ]]; then
-    [[ ! -v KOKKOS_SOURCE ]] || fail "KOKKOS_SOURCE: expected a folder with Kokkos' source, found $KOKKOS_SOURCE"
-    say "Downloading Kokkos"
-    mkdir -p "$deps/source"
-    logged cmake -D FOLDER="$deps/source" -P scripts/download_kokkos.cmake ||
-      fail "Kokkos could not be downloaded, see .deps/log. Where there is no network, KOKKOS_SOURCE names a folder with it."
-  fi
+  kokkos_source ||
+    fail "Kokkos could not be downloaded, see .deps/log. Where there is no network, KOKKOS_SOURCE names a folder with it."
   say "Building Kokkos for $architecture (some minutes, once)"
   [[ $preset != cuda ]] || compiler=$(readlink -f "$source")/bin/nvcc_wrapper
-  logged cmake -G Ninja -S "$source" -B "$folder/build" -DCMAKE_INSTALL_PREFIX="$folder" -DCMAKE_INSTALL_LIBDIR=lib \
-    -DCMAKE_BUILD_TYPE=Release -DCMAKE_POSITION_INDEPENDENT_CODE=ON -DCMAKE_CXX_COMPILER="$compiler" -DCMAKE_CXX_STANDARD=20 -DCMAKE_CXX_EXTENSIONS=OFF \
-    -DKokkos_ENABLE_OPENMP=ON "-DKokkos_ENABLE_${preset^^}=ON" "-DKokkos_ARCH_$architecture=ON" &&
-    logged cmake --build "$folder/build" --parallel "$(nproc)" --target install ||
-    fail "Kokkos could not be built, see .deps/log."
-  rm -rf "$folder/build"
+  build_kokkos "$source" "$folder/build" "$folder" -DCMAKE_CXX_EXTENSIONS=OFF -DCMAKE_CXX_COMPILER="$compiler" "-DKokkos_ENABLE_${preset^^}=ON" \
+    "-DKokkos_ARCH_$architecture=ON" || fail "Kokkos could not be built, see .deps/log."
   : >"$folder/complete"
 }
 

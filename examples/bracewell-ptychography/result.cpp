@@ -206,6 +206,14 @@ Reconstruction collect(const Space& space, const Job& job, const SolverViews& fo
   };
   take(result.amplitude, found.amplitude);
   take(result.phase, found.phase);
+  const auto is_flat = [](const std::vector<float>& values) {
+    return std::ranges::adjacent_find(values, std::ranges::not_equal_to()) == values.end();
+  };
+  if (!result.amplitude.empty() && is_flat(result.amplitude) && is_flat(result.phase))
+    job.provenance().assume(
+        job.measurement().path().string() +
+        ": the object is the same everywhere: nothing of it was found; are its patterns alike, or "
+        "--passes few?");
   result.modes = shape.modes, result.probe_size = shape.probe;
   result.probe = download(space, found.probe);
   result.relaxation = download(space, found.relaxation);

@@ -338,6 +338,9 @@ std::string reconstruct(const Space& space, const RunOptions& options, Provenanc
     provenance.assume(options.star.string() + ": its map is the negative of " + options.reference->string() +
                       " (scale " + number(maps.difference.scale) +
                       "): dark particles? RELION's are bright (relion_preprocess --invert_contrast)");
+  if (const auto values = maps.sharpened.values();
+      !values.empty() && std::ranges::all_of(values, [&](float value) { return value == values.front(); }))
+    provenance.took(paths.sharpened, "the same everywhere, as the half maps have nothing in common");
   timings.phase("write");
   const int box = reconstruction.box();
   write_all(paths, maps, box,

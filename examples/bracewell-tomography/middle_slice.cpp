@@ -587,6 +587,34 @@ bool drop_frames(const StoredRow& seen, Job& job, Provenance& provenance) {
   return true;
 }
 
+/// Least and largest value of a row that are finite.
+std::pair<float, float> range_of(const StoredRow& row) {
+  float least = std::numeric_limits<float>::infinity(), most = -least;
+  for (const float value : row.values)
+    if (std::isfinite(value))
+      least = std::min(least, value), most = std::max(most, value);
+  return {least, most};
+}
+
+/// Throws InputError for values that no detector counts, and where all are alike: no object is there.
+void require_contrast(const Space& space, const Job& job, const StoredRow& middle) {
+  const auto [least, most] = range_of(middle);
+  const std::string file = job.scan.path().string(), row = "row " + std::to_string(middle.row) + " has ";
+  constexpr float largest = 1e15F;
+  if (least <= most && std::max(-least, most) > largest)
+    throw InputError(file + ": " + row + "values of " + shortest(-least > most ? least : most) +
+                     ", expected 1e+15 at most: damaged, or of another type than the file says?");
+  bool is_alike = least == most && middle.count > middle.width;
+  constexpr std::int64_t more = 4; // rows, as the middle one may be air
+  for (std::int64_t part = 0; is_alike && part < more; ++part) {
+    const std::int64_t other = job.rows.begin + (2 * part + 1) * job.slices / (2 * more);
+    is_alike = range_of(StoredRow(space, job, job.options.binning * other)) == std::pair(least, most);
+  }
+  if (is_alike)
+    throw InputError(file + ": " + row + "the value " + shortest(least) +
+                     " everywhere: is it the right dataset (--data), and was it written?");
+}
+
 } // namespace
 
 void check_values(const Space& space, Job& job, std::int64_t more, Provenance& provenance) {
@@ -595,6 +623,7 @@ void check_values(const Space& space, Job& job, std::int64_t more, Provenance& p
   StoredRow stored(space, job, row);
   if (drop_frames(stored, job, provenance))
     stored = StoredRow(space, job, row);
+  require_contrast(space, job, stored);
   const InvalidValues invalid(job, stored);
   job.has_invalid = invalid.all() > 0;
   for (std::int64_t part = 0; !job.has_invalid && part < more; ++part) {

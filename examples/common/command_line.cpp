@@ -13,20 +13,26 @@
 #include <bracewell/version.hpp>
 
 #include <algorithm>
+#include <cctype>
 #include <cmath>
 #include <cstdlib>
 #include <exception>
+#include <initializer_list>
+#include <iomanip>
 #include <iostream>
 #include <limits>
 #include <new>
 #include <optional>
 #include <sstream>
 #include <string>
+#include <utility>
 
 #if defined(_OPENMP)
 #include <omp.h>
 #endif
+#include <strings.h>
 #include <sys/ioctl.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 namespace Bracewell::Examples {
@@ -126,38 +132,123 @@ void require_ranges(const CLI::App& app) {
     }
 }
 
+InputError wrong_variable(const std::string& name, const std::string& expected, const std::string& found) {
+  return InputError("environment variable " + name + ": expected " + expected + ", found \"" + found + '"');
+}
+
 /// Kokkos ends with an abort where it cannot read a variable of its own.
-void require_numbers_in_environment() {
-  for (const char* const name : {"KOKKOS_NUM_THREADS", "KOKKOS_DEVICE_ID"}) {
+void require_environment_of_kokkos() {
+  for (const auto& [name, least] : {std::pair{"KOKKOS_NUM_THREADS", 1}, {"KOKKOS_DEVICE_ID", 0}}) {
     const char* const text = std::getenv(name);
     if (text == nullptr)
       continue;
     char* end = nullptr;
     const long value = std::strtol(text, &end, 10);
-    if (end == text || *end != '\0' || value < 0 || value > std::numeric_limits<int>::max())
-      throw InputError("environment variable " + std::string(name) + ": expected a number, found \"" + text +
-                       '"');
+    if (end == text || *end != '\0')
+      throw wrong_variable(name, "a number", text);
+    if (value < least || value > std::numeric_limits<int>::max())
+      throw wrong_variable(name, "a number from " + std::to_string(least), text);
   }
+  const auto require_one_of = [](const char* name, std::initializer_list<const char*> values) {
+    const char* const text = std::getenv(name);
+    std::string all;
+    for (const char* const value : values) {
+      if (text == nullptr || ::strcasecmp(text, value) == 0)
+        return;
+      all += (all.empty() ? "" : "|") + std::string(value);
+    }
+    throw wrong_variable(name, all, text);
+  };
+  for (const char* const name :
+       {"KOKKOS_DISABLE_WARNINGS", "KOKKOS_PRINT_CONFIGURATION", "KOKKOS_TUNE_INTERNALS"})
+    require_one_of(name, {"yes", "true", "1", "no", "false", "0"});
+  require_one_of("KOKKOS_MAP_DEVICE_ID_BY", {"mpi_rank", "random"});
+  const char *const old = std::getenv("KOKKOS_PROFILE_LIBRARY"), *const libraries =
+                                                                     std::getenv("KOKKOS_TOOLS_LIBS");
+  if (old != nullptr && libraries != nullptr && std::string(old) != libraries)
+    throw wrong_variable("KOKKOS_PROFILE_LIBRARY", "what KOKKOS_TOOLS_LIBS is", old);
 }
+
+/// Bytes that a variable of OpenMP's names, "64", "64k" or "1 M"; infinity where it is none that can be read.
+double stack_bytes(const char* text) {
+  char* end = nullptr;
+  const double number = std::strtod(text, &end);
+  while (*end == ' ')
+    ++end;
+  const std::string units = "bkmg";
+  const std::size_t unit =
+      *end == '\0' ? 1 : units.find(char(std::tolower(static_cast<unsigned char>(*end))));
+  return end == text || unit == units.npos ? std::numeric_limits<double>::infinity()
+                                           : number * std::pow(1024, double(unit));
+}
+
+/// Kernels and readers have arrays on the stack of their thread, and end with a segmentation fault where these do not fit.
+void require_stack() {
+  constexpr double least = 256 << 10;
+  const auto require = [&](const std::string& name, double bytes) {
+    if (bytes < least)
+      throw InputError(name + ": expected stacks of at least 256 kB, found " +
+                       std::to_string(std::int64_t(bytes / 1024)) + " kB");
+  };
+  if (struct rlimit limit{}; ::getrlimit(RLIMIT_STACK, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY)
+    require("ulimit -s", double(limit.rlim_cur));
+  for (const char* const name : {"OMP_STACKSIZE", "GOMP_STACKSIZE", "KMP_STACKSIZE"})
+    if (const char* const text = std::getenv(name))
+      require("environment variable " + std::string(name), stack_bytes(text));
+}
+
+/// What Kokkos says of memory that it did not get has a label of an array, and lines that users cannot read.
+std::string without_allocation(const std::string& message) {
+  const std::string words = "failed to allocate ";
+  const std::size_t begin = message.find(words), end = message.find(" (", begin);
+  if (begin == std::string::npos || end == std::string::npos)
+    return message;
+  return "out of memory: " + message.substr(begin + words.size(), end - begin - words.size()) +
+         " could not be had; a lower --memory-limit lets programs take less at a time";
+}
+
+/// How many threads of all programs want each processor of the machine, in the mean of the last minute; 0 where that is not
+/// known.
+double load() {
+  double wanted = 0;
+  const long processors = ::sysconf(_SC_NPROCESSORS_ONLN);
+  return ::getloadavg(&wanted, 1) == 1 && processors > 0 ? wanted / double(processors) : 0;
+}
+
+/// From so many on, threads of one kernel wait long for each other: with 8 to 12 for each of two processors, programs with two
+/// threads took 1.1 to 2 times as long as with one (docs/lab/hosts.md).
+constexpr double busy = 1.5;
 
 /// Kokkos has room for so many threads, and crashes or waits forever with more.
 constexpr int most_threads = 512;
 
-/// Threads of the host: those that were asked for, at most 512; unasked no more than control groups allow.
-void set_threads([[maybe_unused]] Kokkos::InitializationSettings& settings) {
+/// Threads of the host: those that were asked for, at most 512; unasked no more than control groups allow, and fewer where
+/// others are at work. Returns a note about the latter, or nothing.
+std::string set_threads([[maybe_unused]] Kokkos::InitializationSettings& settings) {
+  std::string note;
 #if defined(_OPENMP)
   int threads = ::omp_get_max_threads();
   const char* const kokkos = std::getenv("KOKKOS_NUM_THREADS");
   const bool asked = kokkos != nullptr || std::getenv("OMP_NUM_THREADS") != nullptr;
-  if (!asked)
+  if (!asked) {
     if (const double allowed = allowed_processors(); allowed < threads)
       threads = std::max(1, static_cast<int>(std::ceil(allowed)));
+    if (const double wanted = load(); wanted > busy && threads > 1) {
+      const int fewer = std::max(1, static_cast<int>(threads / (1 + wanted)));
+      std::ostringstream text;
+      text << std::fixed << std::setprecision(1) << "takes " << fewer << " of " << threads
+           << " threads, as other programs want each processor " << wanted << " times (OMP_NUM_THREADS)";
+      note = text.str();
+      threads = fewer;
+    }
+  }
   threads = std::min(threads, most_threads);
   if (threads != ::omp_get_max_threads())
     ::omp_set_num_threads(threads);
   if (kokkos != nullptr && std::atoi(kokkos) > most_threads)
     settings.set_num_threads(most_threads);
 #endif
+  return note;
 }
 
 } // namespace
@@ -229,13 +320,15 @@ int run_driver(CLI::App& app, int argc, const char* const* argv,
     Provenance provenance(app.get_name(), strict);
     for (int i = 1; i < argc; ++i)
       provenance.option(argv[i]);
+    require_stack();
     remove_unfinished_on_signals();
     timings.phase("start");
     std::optional<Kokkos::ScopeGuard> kokkos;
     if (!Kokkos::is_initialized()) { // the tests' program has it already
-      require_numbers_in_environment();
+      require_environment_of_kokkos();
       auto settings = Kokkos::InitializationSettings().set_disable_warnings(true); // of unbound threads
-      set_threads(settings);
+      if (const std::string note = set_threads(settings); !note.empty() && is_first_process())
+        std::cerr << app.get_name() << ": note: " << note << '\n';
       if (process_count() > 1)
         settings.set_map_device_id_by("mpi_rank"); // in the node
       kokkos.emplace(settings);
@@ -266,7 +359,7 @@ int run_driver(CLI::App& app, int argc, const char* const* argv,
   } catch (const std::bad_alloc&) {
     return complain("out of memory", Failure);
   } catch (const std::exception& error) {
-    return complain(error.what(), Failure);
+    return complain(without_allocation(error.what()), Failure);
   } catch (...) {
     return complain("stopped by an exception of unknown type", Failure);
   }

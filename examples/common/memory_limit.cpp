@@ -10,6 +10,7 @@
 #include <fstream>
 #include <limits>
 
+#include <sys/resource.h>
 #include <unistd.h>
 
 namespace Bracewell::Examples {
@@ -21,9 +22,13 @@ std::string megabytes(double bytes) {
   return std::to_string(std::int64_t(std::ceil(bytes / megabyte))) + " MB";
 }
 
-/// The machine's memory, or less where control groups (of version 1 or 2, this process' and those above it) allow less.
+/// The machine's memory, or less where control groups (of version 1 or 2, this process' and those above it) or the limits of
+/// the shell (ulimit -v, -d) allow less.
 double machine_bytes() {
   double bytes = double(::sysconf(_SC_PHYS_PAGES)) * double(::sysconf(_SC_PAGESIZE));
+  for (const auto resource : {RLIMIT_AS, RLIMIT_DATA})
+    if (struct rlimit limit{}; ::getrlimit(resource, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY)
+      bytes = std::min(bytes, double(limit.rlim_cur));
   const auto heed = [&](const std::filesystem::path& file) {
     double limit = 0;
     if (std::ifstream(file) >> limit && limit > 0) // not a number: "max"

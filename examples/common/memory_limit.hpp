@@ -25,7 +25,7 @@ double allowed_processors();
 double resident_bytes();
 
 /// Bytes of --memory-limit, which is in megabytes; by default half of the machine's memory, or of
-/// what control groups (cgroups, of containers and batch systems) allow.
+/// what control groups (cgroups, of containers and batch systems) and `ulimit` allow.
 double memory_limit(const std::optional<double>& megabytes);
 
 /// Throws InputError where `work` ("reconstructing 2 slices at a time") needs more bytes than the limit.

@@ -285,12 +285,17 @@ void Reconstruction::finish() {
     // Weights differ from shell to shell (by the CTF most at low frequencies): neighbours that are interpolated count as in
     // the shell they come to.
     const auto curve = weight_curve();
+    Progress progress("symmetrising", "arrays", std::int64_t(2 * halves_.size()));
     with_kernel(options_.sampling.kernel, [&]<class Kernel>() {
       for (auto& half : halves_) {
         scale_by(space_, half.data, curve, true);
         scale_by(space_, half.weight, curve, true);
         symmetry.apply<Kernel>(space_, half.data, spectrum_);
+        space_.fence("Bracewell::examples::symmetry of data");
+        progress.add(1);
         symmetry.apply<Kernel>(space_, half.weight, divisor_);
+        space_.fence("Bracewell::examples::symmetry of weights");
+        progress.add(1);
         scale_by(space_, half.data, curve, false);
         scale_by(space_, half.weight, curve, false);
       }

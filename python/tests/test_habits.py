@@ -245,3 +245,17 @@ def test_progress_is_told(rng):
     solver = bracewell.PtychographySolver(loss, np.ones((8, 8), complex), schedule=schedule)
     losses = solver.run(progress=lambda *step: seen.append(step))
     assert seen == list(enumerate(losses, 1)) and len(seen) == 3
+
+
+@pytest.mark.parametrize("policy", [None, "active"])
+def test_threads_sleep_while_they_wait_unless_the_user_said_otherwise(policy):
+    environment = {name: value for name, value in os.environ.items()
+                   if name not in ("OMP_WAIT_POLICY", "GOMP_SPINCOUNT", "KMP_BLOCKTIME", "KMP_LIBRARY")}
+    if policy:
+        environment["OMP_WAIT_POLICY"] = policy
+    script = "import os, bracewell; print(os.environ.get('OMP_WAIT_POLICY'))"
+    done = subprocess.run([*interpreter(), "-c", script], capture_output=True, text=True, check=True, timeout=100,
+                          env={**environment, "OMP_DISPLAY_ENV": "true"})
+    assert done.stdout.strip() == str(policy)  # as it was: others see nothing
+    said = [line for line in done.stderr.splitlines() if "OMP_WAIT_POLICY" in line]
+    assert not said or (policy or "passive").upper() in said[0]  # libgomp prints it, other libraries need not

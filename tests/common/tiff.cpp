@@ -18,7 +18,7 @@ namespace {
 /// A TIFF file made by hand: 3 x 2 pixels in strips of one row.
 struct HandMadeTiff {
   bool big_endian = false;
-  std::uint16_t bits = 16, format = 1, compression = 1, samples = 1;
+  std::uint16_t bits = 16, format = 1, compression = 1, samples = 1, orientation = 1;
   std::vector<std::uint32_t> pixels{1, 2, 3, 4, 5, 0xfffe};
 
   Bytes bytes() const {
@@ -33,12 +33,12 @@ struct HandMadeTiff {
     file.push_back(big_endian ? 'M' : 'I');
     file.push_back(big_endian ? 'M' : 'I');
     put(42, 2), put(8, 4);
-    put(9, 2); // fields
-    const std::uint32_t data = 8 + 2 + 9 * 12 + 4 + 16;
+    put(10, 2); // fields
+    const std::uint32_t data = 8 + 2 + 10 * 12 + 4 + 16;
     field(256, 3), field(257, 2), field(258, bits), field(259, compression);
-    put(273, 2), put(4, 2), put(2, 4), put(8 + 2 + 9 * 12 + 4, 4);
-    field(277, samples), field(278, 1);
-    put(279, 2), put(4, 2), put(2, 4), put(8 + 2 + 9 * 12 + 4 + 8, 4);
+    put(273, 2), put(4, 2), put(2, 4), put(8 + 2 + 10 * 12 + 4, 4);
+    field(274, orientation), field(277, samples), field(278, 1);
+    put(279, 2), put(4, 2), put(2, 4), put(8 + 2 + 10 * 12 + 4 + 8, 4);
     field(339, format);
     put(0, 4);
     put(data, 4), put(data + 3 * bits / 8, 4);
@@ -300,6 +300,10 @@ TEST_CASE("what is no greyscale TIFF is refused in a sentence") {
   CHECK_THAT(message(Bytes(20)), ContainsSubstring("bad.tif: is not a TIFF file"));
   CHECK_THAT(message(HandMadeTiff{.compression = 99}.bytes()), ContainsSubstring("compressed (kind 99)"));
   CHECK_THAT(message(HandMadeTiff{.samples = 3}.bytes()), ContainsSubstring("3 values per pixel"));
+  for (const std::uint16_t orientation : {0, 9, 65535})
+    CHECK_THAT(message(HandMadeTiff{.orientation = orientation}.bytes()),
+               ContainsSubstring("expected an orientation of 1 to 8 (") &&
+                   ContainsSubstring(std::to_string(orientation)));
   CHECK_THAT(message(HandMadeTiff{.format = 5}.bytes()), ContainsSubstring("16 bits and format 5"));
   const Bytes good = HandMadeTiff{}.bytes();
   for (std::size_t size = 8; size < good.size(); ++size)

@@ -35,12 +35,26 @@ foreach(source ${driver_sources})
     PROCESSORS 1 COST 1 ENVIRONMENT "OMP_WAIT_POLICY=passive;${bracewell_mpi_environment}")
 endforeach()
 
-# More threads than Kokkos has room for were a crash, or an endless wait; a variable that is no number was an abort.
-foreach(setting OMP_NUM_THREADS=768 KOKKOS_NUM_THREADS=768 KOKKOS_NUM_THREADS=x)
-  string(MAKE_C_IDENTIFIER drivers_${setting} name)
-  add_test(NAME ${name} COMMAND sh -c # the variable is set here: all tests get OMP_NUM_THREADS
-    "d=$(mktemp -d) && trap 'rm -r $d' EXIT && ${setting} '$<TARGET_FILE:bracewell-ptychography>' --demo $d/demo --passes 1")
-  set_tests_properties(${name} PROPERTIES TIMEOUT 60)
+# More threads than Kokkos has room for were a crash, or an endless wait; variables that Kokkos cannot read were an abort, and
+# small stacks a segmentation fault.
+function(bracewell_test_of_environment name setting)
+  add_test(NAME drivers_${name} COMMAND sh -c # the variable is set here: all tests get OMP_NUM_THREADS
+    "d=$(mktemp -d) && trap 'rm -r $d' EXIT && ${setting} '$<TARGET_FILE:bracewell-ptychography>' --demo $d/demo --passes 1; echo code $?")
+  set_tests_properties(drivers_${name} PROPERTIES TIMEOUT 60 PASS_REGULAR_EXPRESSION "${ARGN}code 0")
+  if(ARGN)
+    set_tests_properties(drivers_${name} PROPERTIES PASS_REGULAR_EXPRESSION "bracewell-ptychography: ${ARGN}\ncode 2")
+  endif()
+endfunction()
+foreach(setting OMP_NUM_THREADS=513 OMP_NUM_THREADS=768 OMP_NUM_THREADS=100000 KOKKOS_NUM_THREADS=768)
+  string(MAKE_C_IDENTIFIER ${setting} name)
+  bracewell_test_of_environment(${name} ${setting})
 endforeach()
-set_tests_properties(drivers_KOKKOS_NUM_THREADS_x PROPERTIES
-  PASS_REGULAR_EXPRESSION "KOKKOS_NUM_THREADS: expected a number, found \"x\"")
+foreach(setting "KOKKOS_NUM_THREADS=x a number" "KOKKOS_NUM_THREADS=0 a number from 1" "KOKKOS_DISABLE_WARNINGS=maybe yes.*"
+    "KOKKOS_MAP_DEVICE_ID_BY=nothing mpi_rank.random")
+  string(REGEX MATCH "^([A-Z_]+)=([a-z0-9]+) (.*)" setting "${setting}")
+  bracewell_test_of_environment(${CMAKE_MATCH_1}_${CMAKE_MATCH_2} ${CMAKE_MATCH_1}=${CMAKE_MATCH_2}
+    "environment variable ${CMAKE_MATCH_1}: expected ${CMAKE_MATCH_3}, found .${CMAKE_MATCH_2}.")
+endforeach()
+bracewell_test_of_environment(small_stack "ulimit -s 64 &&" "ulimit -s: expected stacks of at least 256 kB, found 64 kB")
+bracewell_test_of_environment(OMP_STACKSIZE OMP_STACKSIZE=64k
+  "environment variable OMP_STACKSIZE: expected stacks of at least 256 kB, found 64 kB")

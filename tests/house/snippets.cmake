@@ -2,6 +2,7 @@
 # Every C++ block of the pages is an example of a test: `<!-- example: NAME -->` stands before it, and the page among
 # those of a check_page_examples of the tests, which compares the two. (tests/install shows a whole project, tests/c a whole program.)
 # Before every picture stands the command that makes it: `<!-- picture: COMMAND -->`.
+# After `<!-- part of: FILE -->` it is some lines of that file.
 
 cmake_minimum_required(VERSION 3.25)
 
@@ -35,6 +36,18 @@ foreach(page IN LISTS pages ITEMS ${ROOT}/README.md ${ROOT}/CONTRIBUTING.md)
     math(EXPR count "${count} + 1")
     if(block MATCHES "<!-- file: tests/(install/[a-z]+/main|c/reconstruct).cpp -->")
       continue()
+    elseif(block MATCHES "<!-- part of: ([^ ]+) -->")
+      file(READ ${ROOT}/${CMAKE_MATCH_1} whole)
+      string(FIND "${content}" "${block}" begin)
+      string(LENGTH "${block}" length)
+      math(EXPR begin "${begin} + ${length}")
+      string(SUBSTRING "${content}" ${begin} -1 part)
+      string(FIND "${part}" "```" length)
+      string(SUBSTRING "${part}" 0 ${length} part)
+      string(FIND "${whole}" "${part}" begin)
+      if(begin EQUAL -1)
+        string(APPEND errors "  ${name}: the lines are not in ${CMAKE_MATCH_1}\n")
+      endif()
     elseif(NOT block MATCHES "<!-- example: [^ ]+ -->")
       string(APPEND errors "  ${name}: a block of C++ that is no example of a test\n")
     elseif(NOT checked MATCHES "[/\"]${file}\"")

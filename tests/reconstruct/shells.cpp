@@ -163,6 +163,29 @@ TEMPLATE_TEST_CASE("normalisation divides by the weight with its floors", "[reco
   }
 }
 
+TEMPLATE_TEST_CASE("normalisation divides by the least weights there are", "[reconstruct]", float, double) {
+  using T = TestType;
+  using C = Kokkos::complex<T>;
+  const Shape columns = stored({7, 7, 7});
+  const auto data = make<C, 3>(1, columns), volume = make<C, 3>(1, columns);
+  const auto weight = make<T, 3>(1, columns);
+  const auto sums = Kokkos::create_mirror_view(data);
+  const auto weights = Kokkos::create_mirror_view(weight);
+  for (std::size_t i = 0; i < weights.size();
+       ++i) { // multiples of the least number, whose inverse is infinite
+    weights.data()[i] = std::numeric_limits<T>::denorm_min() * T(1 + i % 100);
+    sums.data()[i] = C(3 * weights.data()[i], -2 * weights.data()[i]);
+  }
+  Kokkos::deep_copy(data, sums);
+  Kokkos::deep_copy(weight, weights);
+  normalise(Space(), HalfSpectrum{data, 7}, HalfSpectrum{weight, 7}, HalfSpectrum{volume, 7},
+            Curves("averages", 1, 4), {.floor = 0, .radius = 100});
+  for (const auto& value : to_host(volume)) {
+    CHECK(value.real() == 3);
+    CHECK(value.imag() == -2);
+  }
+}
+
 TEST_CASE("wrong arguments of shell operators are named", "[reconstruct]") {
   const Space space;
   using C = Kokkos::complex<float>;

@@ -5,8 +5,16 @@
 
 #include <catch2/catch_test_macros.hpp>
 
+#include <array>
 #include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <functional>
+#include <memory>
 #include <optional>
+#include <string>
+#include <vector>
 
 namespace Test {
 
@@ -59,6 +67,42 @@ inline void check_instances(const Function& function) {
       INFO(kernel.label);
       CHECK(kernel.instance == space.impl_instance_id());
     }
+  }
+}
+
+/// The name of a class of plans, and how one is made.
+struct NamedPlan {
+  std::string name;
+  std::function<std::shared_ptr<void>(const Space&)> make;
+};
+
+/// A plan that outlives Kokkos ends the program with a sentence that names it. As nothing comes after that, this program runs
+/// `test` once more for each plan, which a variable names.
+inline void check_outliving(const std::string& test, const std::vector<NamedPlan>& plans) {
+  constexpr const char* variable = "BRACEWELL_TEST_OUTLIVING";
+  const char* const wanted = std::getenv(variable);
+  for (const NamedPlan& plan : plans) {
+    if (wanted != nullptr && plan.name != wanted)
+      continue;
+    if (wanted != nullptr) {
+      std::shared_ptr<void> kept = plan.make(Space());
+      Kokkos::finalize();
+      kept.reset();
+      return;
+    }
+    const std::string program = std::filesystem::read_symlink("/proc/self/exe").string();
+    const std::string command =
+        std::string(variable) + "=" + plan.name + " '" + program + "' '" + test + "' 2>&1";
+    std::FILE* const pipe = ::popen(command.c_str(), "r");
+    REQUIRE(pipe != nullptr);
+    std::string text;
+    std::array<char, 4096> part{};
+    for (std::size_t count; (count = std::fread(part.data(), 1, part.size(), pipe)) > 0;)
+      text.append(part.data(), count);
+    CHECK(::pclose(pipe) != 0);
+    INFO(text);
+    CHECK(text.find("Kokkos allocation \"Bracewell::" + plan.name + "::") != std::string::npos);
+    CHECK(text.find("after Kokkos::finalize was called") != std::string::npos);
   }
 }
 

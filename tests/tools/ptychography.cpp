@@ -13,6 +13,7 @@ using namespace Bracewell;
 
 namespace {
 
+using Test::check_outliving;
 using Test::Function;
 using Test::Space;
 using Test::View;
@@ -115,4 +116,19 @@ TEST_CASE("every operator of ptychography is a region") {
     INFO(name);
     CHECK(std::ranges::find(regions, std::string("Bracewell::") + name) != regions.end());
   }
+}
+
+TEST_CASE("plans of ptychography that outlive Kokkos say so") {
+  check_outliving(
+      "plans of ptychography that outlive Kokkos say so",
+      {{"PtychographyLoss",
+        [](const Space& space) -> std::shared_ptr<void> {
+          return std::make_shared<Problem::Loss>(space, PtychographyShape{{20, 23}, Problem::m, Problem::n},
+                                                 Problem::positions(), PtychographyOptions{.counts = 10});
+        }},
+       {"PtychographySolver", [](const Space& space) -> std::shared_ptr<void> {
+          const Problem problem(space);
+          return std::make_shared<decltype(problem.solver)>(space, problem.shape,
+                                                            problem.loss(space, PatternPath::Fused));
+        }}});
 }

@@ -2,6 +2,7 @@
 
 #include "checks.hpp"
 
+#include <bracewell/gridding/nonuniform_fft.hpp>
 #include <bracewell/optimize/adam.hpp>
 #include <bracewell/tomography/detector.hpp>
 #include <bracewell/tomography/filter.hpp>
@@ -15,12 +16,14 @@
 #include <bracewell/tomography/stripes.hpp>
 
 #include <numbers>
+#include <type_traits>
 
 using namespace Bracewell;
 
 namespace {
 
 using Test::check_memory;
+using Test::check_outliving;
 using Test::Function;
 using Test::Space;
 using Test::View;
@@ -151,4 +154,33 @@ TEST_CASE("plans of tomography take the memory that they say") {
     check_memory<PhaseRetrieval<Space, float>>(1, std::int64_t(angles), 5, n, Plans::beam);
     check_memory<Adam<Space, float>>(1, std::vector<std::size_t>{std::size_t(n), 7}, AdamOptions{});
   }
+}
+
+TEST_CASE("plans of tomography that outlive Kokkos say so") {
+  const ParallelBeamGeometry geometry{.angles = std::vector<double>{0, 0.5, 1}, .width = 16};
+  const auto made_with = []<class Plan>(std::type_identity<Plan>, const auto&... arguments) {
+    return [=](const Space& space) -> std::shared_ptr<void> {
+      return std::make_shared<Plan>(space, arguments...);
+    };
+  };
+  const auto views = [](const Space& space) -> std::shared_ptr<void> {
+    return std::make_shared<LogPolarTomography<Space, float>>(
+        space, ParallelBeamGeometry{.angles = Plans::half_turn(), .width = Plans::n});
+  };
+  const auto points = [](const Space& space) -> std::shared_ptr<void> {
+    return std::make_shared<NonuniformFFT<Space, 2, float>>(space, View<double**>("points", 3, 2),
+                                                            std::array{8, 8});
+  };
+  check_outliving(
+      "plans of tomography that outlive Kokkos say so",
+      {{"FourierTomography", made_with(std::type_identity<FourierTomography<Space, float>>(), geometry)},
+       {"LineTomography", made_with(std::type_identity<LineTomography<Space, float>>(), geometry)},
+       {"LogPolarTomography", views},
+       {"NonuniformFFT", points},
+       {"ProjectionFilter",
+        made_with(std::type_identity<ProjectionFilter<Space, float>>(), std::int64_t(3), 16)},
+       {"StripeRemoval", made_with(std::type_identity<StripeRemoval<Space, float>>(), 8, 16)},
+       {"PhaseRetrieval",
+        made_with(std::type_identity<PhaseRetrieval<Space, float>>(), std::int64_t(3), 5, 16, Plans::beam)},
+       {"Adam", made_with(std::type_identity<Adam<Space, float>>(), std::vector<std::size_t>{7})}});
 }

@@ -40,7 +40,7 @@ template <class T>
 KOKKOS_FUNCTION Vector3<T> operator*(const Matrix3<T>& a, const Vector3<T>& v) {
   Vector3<T> product;
   for (int i = 0; i < 3; ++i)
-    product[i] = a(i, 0) * v[0] + a(i, 1) * v[1] + a(i, 2) * v[2];
+    product[std::size_t(i)] = a(i, 0) * v[0] + a(i, 1) * v[1] + a(i, 2) * v[2];
   return product;
 }
 

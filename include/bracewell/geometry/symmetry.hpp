@@ -104,7 +104,7 @@ inline std::vector<Matrix3<double>> symmetry_operators(std::string name) {
           rotation_matrix(RotationVector<double>{0, 0, 2 * Kokkos::numbers::pi * std::remainder(k, n) / n}));
     if (name[0] == 'D')
       for (int k = 0; k < n; ++k)
-        operators.push_back(operators[k] * Matrix3<double>{{{1, 0, 0}, {0, -1, 0}, {0, 0, -1}}});
+        operators.push_back(operators[std::size_t(k)] * Matrix3<double>{{{1, 0, 0}, {0, -1, 0}, {0, 0, -1}}});
     return operators;
   }
   if (name == "T")

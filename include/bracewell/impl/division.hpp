@@ -41,7 +41,8 @@ class QuickDivision {
 public:
   QuickDivision() = default;
   explicit QuickDivision(int divisor)
-      : multiplier_(((std::uint64_t(1) << 32) + divisor - 1) / divisor), divisor_(divisor) {}
+      : multiplier_(((std::uint64_t(1) << 32) + std::uint64_t(divisor) - 1) / std::uint64_t(divisor)),
+        divisor_(divisor) {}
 
   KOKKOS_FORCEINLINE_FUNCTION int by() const { return divisor_; }
   KOKKOS_FORCEINLINE_FUNCTION int quotient(int x) const {

@@ -158,7 +158,7 @@ template <class ExecutionSpace, class T>
 auto LeastSquaresSolver<ExecutionSpace, T>::checked(const LeastSquaresShape& shape)
     -> const LeastSquaresShape& {
   constexpr Impl::Arguments arguments{"LeastSquaresSolver"};
-  for (int axis = 0; axis < 3; ++axis) {
+  for (std::size_t axis = 0; axis < 3; ++axis) {
     arguments.within("shape.data", shape.data[axis], std::int64_t(1), std::int64_t(1) << 30);
     arguments.within("shape.images", shape.images[axis], std::int64_t(1), std::int64_t(1) << 30);
   }

@@ -72,8 +72,10 @@ struct Normalise {
       const T least = floor * (T(averages[batch * shells + shell]) + added);
       const T divisor =
           squared + double(x) * x <= squared_radius ? Kokkos::max(weight[begin + x] + added, least) : T(0);
-      volume[begin + x] =
-          divisor > 0 ? data[begin + x] * (kept(squared + double(x) * x) / divisor) : Kokkos::complex<T>(0);
+      // Quotients of both parts: the inverse of the least weights is beyond the largest number.
+      const Kokkos::complex<T> sum = kept(squared + double(x) * x) * data[begin + x];
+      volume[begin + x] = divisor > 0 ? Kokkos::complex<T>(sum.real() / divisor, sum.imag() / divisor)
+                                      : Kokkos::complex<T>(0);
     });
   }
 

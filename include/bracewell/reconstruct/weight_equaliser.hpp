@@ -212,7 +212,7 @@ WeightEqualiser<ExecutionSpace, T>::WeightEqualiser(const ExecutionSpace& space,
       count);
   const auto host = Kokkos::create_mirror_view(Kokkos::WithoutInitializing, factors_);
   std::size_t at = 0;
-  for (const std::size_t axis : {2, 1, 0})
+  for (const std::size_t axis : {std::size_t(2), std::size_t(1), std::size_t(0)})
     for (int i = 0; i < padded[axis]; ++i) {
       const double x = 2.5 * HalfSpectrumLayout<3>::frequency(i, padded[axis]) / box[axis];
       host(at++) = T(std::exp(-x * x) / padded[axis]);

@@ -7,9 +7,19 @@ queued on the caller's current stream. `bracewell.torch` has the same operators 
 """
 
 import atexit as _atexit
+import os as _os
 import threading as _threading
 
-from . import _core
+# Threads sleep while they wait for each other, unless the user said how they wait: OpenMP's library reads the variable when
+# it is loaded with the module. Other packages do not see it.
+_quiet = not {"OMP_WAIT_POLICY", "GOMP_SPINCOUNT", "KMP_BLOCKTIME", "KMP_LIBRARY"} & _os.environ.keys()
+if _quiet:
+    _os.environ["OMP_WAIT_POLICY"] = "passive"
+try:
+    from . import _core
+finally:
+    if _quiet:
+        del _os.environ["OMP_WAIT_POLICY"]
 from .beamline import bin_frames, find_overlap, remove_outliers, retrieve_phase, turn_detector, weigh_half_acquisition
 from .contrast import CTFParameters, ctf_gradients, evaluate_ctf, filter_gradients
 from .gridding import NonuniformFFT, NonuniformSums, ToeplitzNormal

@@ -170,6 +170,48 @@ TEST_CASE("a line of voxels is not made a cube of terabytes") {
   write_volume(folder / "line.mrc", std::vector<float>(8000, 1.0f), {8000, 1, 1}, {.pixel_size = 1});
   expect_bad_input(folder, project + " --map line.mrc --star p.star --out o.mrcs --memory-limit 4000",
                    {"line.mrc", "--memory-limit 4000 MB", "8000 voxels", "needs 2048"});
+#if !defined(__SANITIZE_ADDRESS__) &&                                                                        \
+    !defined(__SANITIZE_THREAD__) // which take more addresses than there is memory
+  expect_bad_input(folder, "ulimit -v 4000000 && " + project + " --map line.mrc --star p.star --out o.mrcs",
+                   {"line.mrc", "--memory-limit 2048 MB", "needs 2048"}); // half of what the shell allows
+#endif
+}
+
+TEST_CASE("what control groups allow of memory and processors is heeded") {
+  const TemporaryFolder folder;
+  write_small_problem(folder);
+  write_volume(folder / "line.mrc", std::vector<float>(8000, 1.0f), {8000, 1, 1}, {.pixel_size = 1});
+  const fs::path memory = "/sys/fs/cgroup/memory/bracewell_test",
+                 processors = "/sys/fs/cgroup/cpu/bracewell_test";
+  struct Groups {
+    std::vector<fs::path> all;
+    ~Groups() {
+      for (const fs::path& group : all)
+        ::rmdir(group.c_str()); // the system's files in it go with it
+    }
+  } groups;
+  for (const auto& [file, value] : {std::pair{memory / "memory.limit_in_bytes", "500000000"},
+                                    {processors / "cpu.cfs_period_us", "100000"},
+                                    {processors / "cpu.cfs_quota_us", "100000"}}) {
+    std::error_code error;
+    if (fs::create_directory(file.parent_path(), error))
+      groups.all.push_back(file.parent_path());
+    if (std::ofstream stream(file); error || !(stream << value << std::flush))
+      SKIP("control groups of version 1 cannot be made here");
+  }
+  const auto within = [](const fs::path& group, const std::string& command) {
+    return "sh -c 'echo $$ > " + (group / "cgroup.procs").string() + "; exec " + command + "'";
+  };
+  expect_bad_input(folder, within(memory, project + " --map line.mrc --star p.star --out o.mrcs"),
+                   {"line.mrc", "--memory-limit 250 MB", "needs 2048"}); // half of what is allowed
+  const Outcome outcome =
+      run(folder, within(processors, "env -u OMP_NUM_THREADS KOKKOS_PRINT_CONFIGURATION=1 " + project +
+                                         " --map map.mrc --star p.star --out o.mrcs"));
+  INFO(outcome.out << outcome.err);
+  CHECK(outcome.code == 0);
+#if defined(KOKKOS_ENABLE_OPENMP)
+  CHECK((outcome.out + outcome.err).find("thread_pool_topology[ 1 x 1 x 1 ]") != std::string::npos);
+#endif
 }
 
 TEST_CASE("options are finite numbers") {
@@ -208,6 +250,16 @@ TEST_CASE("numbers far beyond what is measured are refused, by column and by opt
   expect_bad_input(folder, with(" 2.7 0.1 ", " 1e308 0.1 "),
                    {"q.star", "rlnSphericalAberration", "expected -100000 to 100000 mm", "1e308"});
   expect_bad_input(folder, with(" 2.7 0.1 ", " 2.7 7 "), {"rlnAmplitudeContrast", "-1 to 1"});
+  std::string zernike = star;
+  zernike.replace(zernike.find("_rlnAmplitudeContrast"), 21, "_rlnAmplitudeContrast\n_rlnOddZernike");
+  write_text(folder / "q.star", zernike.replace(zernike.find(" 2.7 0.1 "), 9, " 2.7 0.1 [0,0,1e300,0,0,0] "));
+  expect_bad_input(folder, reconstruct + " --star q.star --out o.mrc",
+                   {"rlnOddZernike", "-1e+06 to 1e+06 rad", "1e300"});
+  std::vector<float> spike(15 * 15 * 15, 1.0f);
+  spike[77] = 1e38f;
+  write_volume(folder / "spike.mrc", spike, {15, 15, 15}, {.pixel_size = 3});
+  expect_bad_input(folder, project + " --map spike.mrc --star p.star --out o.mrcs",
+                   {"spike.mrc: has values of 1e+38"});
   // What is not read is written on, and said.
   std::string carried = star;
   carried.replace(carried.find("_rlnRandomSubset"), 16, "_rlnNormCorrection");
@@ -240,6 +292,11 @@ TEST_CASE("an output that cannot be right is not written, and the likeliest inpu
   Hdf5Writer scan(folder / "scan.h5");
   scan.write<float>("/exchange/data", {8, 1, 32}, std::vector<float>(256, 0.0f));
   scan.write<float>("/large/data", {8, 1, 32}, std::vector<float>(256, 3e37f));
+  scan.write<float>("/half/data", {8, 1, 32}, std::vector<float>(256, 0.5f));
+  std::vector<float> ramp(256);
+  for (std::size_t i = 0; i < ramp.size(); ++i)
+    ramp[i] = 9e14f * (float(i % 32) / 16 - 1);
+  scan.write<float>("/ramp/data", {8, 1, 32}, ramp);
   scan.write<double>("/equal", {8}, std::vector<double>(8, 30.0));
   scan.write<double>("/units", {8}, std::vector<double>{0, 200, 400, 600, 800, 1000, 1200, 1400});
   scan.write_attribute("/units", "units", std::string("mrad"));
@@ -247,11 +304,15 @@ TEST_CASE("an output that cannot be right is not written, and the likeliest inpu
   scan.write_attribute("/strange", "units", std::string("furlong"));
   scan.commit();
   const std::string slices = tomography + " --scan scan.h5 --out o.h5 --centre 16 --no-log ";
-  expect_bad_input(folder, slices, {"o.h5: is not written", "the value 0 everywhere", "scan.h5"});
-  expect_bad_input(folder, slices + "--data /large/data", {"o.h5: is not written", "scan.h5"});
+  expect_bad_input(folder, slices, {"scan.h5: row 0 has the value 0 everywhere", "--data"});
+  expect_bad_input(folder, slices + "--data /large/data", {"scan.h5: row 0 has values of 3e+37"});
+  expect_bad_input(folder, tomography + " --scan scan.h5 --out o.h5 --centre 16 --data /half/data",
+                   {"scan.h5: row 0 has the value 0.5 everywhere"});
+  expect_bad_input(folder, slices + "--data /ramp/data --hardening 0,1000",
+                   {"o.h5: is not written", "scan.h5"});
   expect_bad_input(folder, slices + "--angles /equal", {"all 8 angles are 30"});
   expect_bad_input(folder, slices + "--angles /strange", {"degrees or radians", "furlong"});
-  const Outcome outcome = run(folder, slices + "--angles /units");
+  const Outcome outcome = run(folder, slices + "--data /ramp/data --angles /units");
   CHECK(outcome.err.find("8 angles from 0 to 1400 mrad") != std::string::npos);
 }
 

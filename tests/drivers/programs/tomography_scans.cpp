@@ -490,7 +490,7 @@ TEST_CASE("the axis: small objects beside the middle, whole turns, nothing to fi
     }
   const std::vector<double> angles = even_angles(40);
   write(folder / "scan.h5", angles, frames(40, 30000));
-  expect_bad_input(folder, command("--scan scan.h5"), {"scan.h5", "axis is not found", "--centre"});
+  expect_bad_input(folder, command("--scan scan.h5"), {"scan.h5", "row 1 has the value 30000 everywhere"});
 
   // A tilt series, by angles beside it and in an .mdoc
   const Disc disc{.x = 4, .y = -3, .centre = 31.5};

@@ -81,16 +81,16 @@ struct KernelPolynomials {
     const double pi = std::acos(-1.);
     std::vector<double> series(static_cast<std::size_t>(nodes * width)); // [tap, k]
     for (int tap = 0; 2 * tap <= width - 1; ++tap) {
-      std::vector<double> values(nodes);
+      std::vector<double> values(std::size_t(nodes), 0.);
       for (int m = 0; m < nodes; ++m)
-        values[m] = shape((std::cos(pi * (m + 0.5) / nodes) + width - 1) / 2 - tap);
+        values[std::size_t(m)] = shape((std::cos(pi * (m + 0.5) / nodes) + width - 1) / 2 - tap);
       for (int k = 0; k < nodes; ++k) {
         double c = 0;
         for (int m = 0; m < nodes; ++m)
-          c += values[m] * std::cos(pi * k * (m + 0.5) / nodes);
+          c += values[std::size_t(m)] * std::cos(pi * k * (m + 0.5) / nodes);
         c *= (k == 0 ? 1. : 2.) / nodes;
-        series[(width - 1 - tap) * nodes + k] = k % 2 == 0 ? c : -c; // the kernel is even
-        series[tap * nodes + k] = 2 * tap == width - 1 && k % 2 == 1 ? 0 : c;
+        series[std::size_t((width - 1 - tap) * nodes + k)] = k % 2 == 0 ? c : -c; // the kernel is even
+        series[std::size_t(tap * nodes + k)] = 2 * tap == width - 1 && k % 2 == 1 ? 0 : c;
       }
     }
     truncate(series, highest);
@@ -99,7 +99,9 @@ struct KernelPolynomials {
     int least = highest;
     for (bool enough = true; least > 3; --least) {
       for (int tap = 0; tap < width; ++tap)
-        enough = enough && (rest[tap] += std::abs(series[tap * nodes + least])) * amplified <= tolerance / 20;
+        enough = enough &&
+                 (rest[std::size_t(tap)] += std::abs(series[std::size_t(tap * nodes + least)])) * amplified <=
+                     tolerance / 20;
       if (!enough)
         break;
     }
@@ -109,7 +111,7 @@ struct KernelPolynomials {
   double value(int tap, double u) const {
     double result = 0;
     for (int power = 0; power <= degree; ++power)
-      result = result * u + coefficients[power * width + tap];
+      result = result * u + coefficients[std::size_t(power * width + tap)];
     return result;
   }
 
@@ -160,15 +162,17 @@ private:
   void truncate(const std::vector<double>& series, int degree_) {
     degree = degree_;
     const int n = degree + 1, stride = static_cast<int>(series.size()) / width;
-    coefficients.assign(static_cast<std::size_t>(n) * width, 0);
-    std::vector<double> previous(n), current(n); // Chebyshev polynomials, lowest power first
+    coefficients.assign(std::size_t(n * width), 0);
+    std::vector<double> previous(std::size_t(n), 0.),
+        current(std::size_t(n), 0.); // Chebyshev polynomials, lowest power first
     current[0] = 1;
     for (int k = 0; k < n; ++k) {
       for (int tap = 0; tap < width; ++tap)
         for (int power = 0; power <= k; ++power)
-          coefficients[(degree - power) * width + tap] += series[tap * stride + k] * current[power];
-      std::vector<double> next(n);
-      for (int power = 0; power < n; ++power)
+          coefficients[std::size_t((degree - power) * width + tap)] +=
+              series[std::size_t(tap * stride + k)] * current[std::size_t(power)];
+      std::vector<double> next(std::size_t(n), 0.);
+      for (std::size_t power = 0; power < next.size(); ++power)
         next[power] = (power > 0 ? (k == 0 ? 1 : 2) * current[power - 1] : 0) - previous[power];
       previous = std::exchange(current, next);
     }

@@ -40,21 +40,22 @@ struct Rays {
   double step;
 
   Rays(const Space& space, const PolarPoints& polar) : samples(polar.samples), step(polar.step) {
-    const int rays = static_cast<int>(polar.angles.size());
+    const std::size_t rays = polar.angles.size();
     const double pi = std::acos(-1.);
     std::vector<double> angle(rays), c(rays), s(rays), ascending(rays);
     std::vector<int> ray(rays);
     std::iota(ray.begin(), ray.end(), 0);
-    for (int p = 0; p < rays; ++p) {
+    for (std::size_t p = 0; p < rays; ++p) {
       c[p] = std::cos(polar.angles[p]);
       s[p] = std::sin(polar.angles[p]);
       angle[p] = std::atan2(s[p], c[p]);
       if (angle[p] < 0)
         angle[p] += pi;
     }
-    std::stable_sort(ray.begin(), ray.end(), [&](int a, int b) { return angle[a] < angle[b]; });
-    for (int p = 0; p < rays; ++p)
-      ascending[p] = angle[ray[p]];
+    std::stable_sort(ray.begin(), ray.end(),
+                     [&](int a, int b) { return angle[std::size_t(a)] < angle[std::size_t(b)]; });
+    for (std::size_t p = 0; p < rays; ++p)
+      ascending[p] = angle[std::size_t(ray[p])];
     cosine = device_copy(space, "Bracewell::Gridding::cosine", c);
     sine = device_copy(space, "Bracewell::Gridding::sine", s);
     sorted = device_copy(space, "Bracewell::Gridding::sorted_angles", ascending);

@@ -196,9 +196,10 @@ constexpr int interpolation_lanes(bool wide, std::size_t value_bytes) {
 /// beyond it, of all lanes (and one more, against bank conflicts), and what is prepared of its samples.
 constexpr std::size_t interpolation_scratch_bytes(int width, int lanes, std::size_t value_bytes) {
   const GpuGriddingTuning& tuning = gpu_gridding_tuning;
-  const std::size_t cells = (tuning.tile_2d.x + width - 1) * (tuning.tile_2d.y + width - 1);
-  const std::size_t sample = (2 * tuning.interpolate_width * value_bytes + 2 * sizeof(int) + 15) / 16 * 16;
-  return cells * (lanes + 1) * 2 * value_bytes + tuning.interpolate_at_once * sample + 64;
+  const auto cells = std::size_t((tuning.tile_2d.x + width - 1) * (tuning.tile_2d.y + width - 1));
+  const std::size_t sample =
+      (2 * std::size_t(tuning.interpolate_width) * value_bytes + 2 * sizeof(int) + 15) / 16 * 16;
+  return cells * std::size_t(lanes + 1) * 2 * value_bytes + tuning.interpolate_at_once * sample + 64;
 }
 
 } // namespace Bracewell::Impl
