@@ -55,7 +55,7 @@ int main(int argc, char** argv) {
   app.add_option(
          "--star", options.run.star,
          "particles with poses: STAR file of RELION, 1.4 to 5 (of tilt series: the optimisation set), or of "
-         "cisTEM, or cryoSPARC's .cs")
+         "cisTEM, or cryoSPARC's .cs; images or subtomograms")
       ->type_name("FILE");
   app.add_option("--out", options.run.out, "map to write, .mrc")
       ->check(not_ending({".star", ".cs", ".mrcs", ".txt", ".png", ".pdf", ".svg"}, ".mrc"))
@@ -133,6 +133,11 @@ int main(int argc, char** argv) {
                  "0: none is made; by default seven times the resolution")
       ->check(CLI::NonNegativeNumber)
       ->type_name("ANGSTROM");
+  app.add_option(
+         "--tilt-range", reconstruction.tilts,
+         "of the tilts about y that subtomograms without rlnCtfImage were made from: what lies between "
+         "was measured, the wedge beyond was not")
+      ->type_name("LEAST MOST");
   add_b_factor_sign(app, options.run.b_factor_sign);
   app.add_option("--pixel-size", options.run.pixel_size, "instead of what the STAR file says")
       ->check(CLI::PositiveNumber)

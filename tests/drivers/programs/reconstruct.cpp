@@ -353,6 +353,45 @@ TEST_CASE("half maps agree to 0.143 where map and truth agree to 0.5") {
   }
 }
 
+TEST_CASE("the resolution counts frequencies that no sample reached, and says how sure it is") {
+  const int box = 32;
+  double halves_off = 0, calibrated_off = 0, within = 0;
+  constexpr unsigned sets = 3;
+  for (unsigned seed = 0; seed < sets; ++seed) {
+    auto particles = random_particles(120, 2, 5 + seed);
+    for (std::size_t i = 0; i < particles.size(); ++i)
+      if (i % 10 > 0)
+        particles[i].tilt *= 10 / 180.0;
+    Scene scene(box, 0, random_gaussians(30, 5, 0.8, 3 + seed), particles);
+    auto images = read_stack(scene.folder / "images.mrcs").values;
+    std::mt19937 engine(8 + seed);
+    std::normal_distribution<float> noise(0, 1.0f);
+    for (float& value : images)
+      value += noise(engine);
+    write_stack(scene.folder / "images.mrcs", images, box, box);
+    scene.reconstruction("--reference truth.mrc");
+    const fs::path table = scene.folder / "map_fsc.txt";
+    CHECK(read_text(table).find("corrected  calibrated") != std::string::npos);
+    const auto halves = read_correlations(table, 0), truth = read_correlations(table, 1),
+               calibrated = read_correlations(table, 5), error = read_correlations(table, 6);
+    double right = 0, found = 0, counted = 0;
+    for (std::size_t s = 5; s < 15; ++s) {
+      right += truth[s] * truth[s] / (2 - truth[s] * truth[s]);
+      found += halves[s];
+      counted += calibrated[s];
+      within +=
+          std::abs(calibrated[s] - truth[s] * truth[s] / (2 - truth[s] * truth[s])) < 2 * error[s] ? 0.1 : 0;
+    }
+    CAPTURE(right, found, counted);
+    halves_off += (found - right) / 10;
+    calibrated_off += (counted - right) / 10;
+  }
+  INFO(halves_off / sets << ", " << calibrated_off / sets << ", " << within / sets);
+  CHECK(halves_off / sets > 0.03);
+  CHECK(std::abs(calibrated_off / sets) < 0.02);
+  CHECK(within / sets > 0.8);
+}
+
 namespace {
 
 /// A real volume with random values, and what filters by |k| (periods per box) leave of it: separable sums.
