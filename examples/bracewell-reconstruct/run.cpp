@@ -221,7 +221,8 @@ Maps make_maps(const Space& space, Reconstruction& reconstruction, const SoftSph
       maps.correlations.calibrated = maps.correlations.halves;
       for (std::size_t s = 0; s < factor.size(); ++s)
         for (auto* values : {&*maps.correlations.calibrated, &curve})
-          (*values)[s] = std::min(1.0, factor[s] * (*values)[s]);
+          if ((*values)[s] > 0)
+            (*values)[s] = std::min(1.0, factor[s] * (*values)[s]);
     }
   }
   if (both) {

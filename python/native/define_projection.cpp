@@ -186,22 +186,22 @@ void define_reconstruct(nb::module_& module) {
         });
       },
       nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg().none(), nb::arg());
-  module.def("half_set_moments", [](const Object& first_data, const Object& first_weight,
-                                    const Object& second_data, const Object& second_weight,
-                                    std::int64_t width, const Object& moments, const Object& prior,
-                                    std::uintptr_t stream) {
-    Arrays arrays("half_set_moments");
-    const Tensor one = arrays.read("first_data", first_data, Values::Complex, width),
-                 one_weight = arrays.read("first_weight", first_weight, Values::Real, width),
-                 other = arrays.read("second_data", second_data, Values::Complex, width),
-                 other_weight = arrays.read("second_weight", second_weight, Values::Real, width),
-                 out = arrays.write("moments", moments, Values::Double),
-                 added = arrays.read("prior", prior, Values::Double);
-    arrays.run([&]<Backend backend, class T>() {
-      Reconstruct<backend, T>::half_set_moments(arrays.queue(stream), one, one_weight, other, other_weight,
-                                                out, added);
-    });
-  });
+  module.def("half_set_moments",
+             [](const Object& first_data, const Object& first_weight, const Object& second_data,
+                const Object& second_weight, std::int64_t width, const Object& moments, const Object& prior,
+                std::uintptr_t stream) {
+               Arrays arrays("half_set_moments");
+               const Tensor one = arrays.read("first_data", first_data, Values::Complex, width),
+                            one_weight = arrays.read("first_weight", first_weight, Values::Real, width),
+                            other = arrays.read("second_data", second_data, Values::Complex, width),
+                            other_weight = arrays.read("second_weight", second_weight, Values::Real, width),
+                            out = arrays.write("moments", moments, Values::Double),
+                            added = arrays.read("prior", prior, Values::Double);
+               arrays.run([&]<Backend backend, class T>() {
+                 Reconstruct<backend, T>::half_set_moments(arrays.queue(stream), one, one_weight, other,
+                                                           other_weight, out, added);
+               });
+             });
   module.def(
       "equalise",
       [](const Object& weight, std::int64_t width, const Object& divisor, const Object& averages,

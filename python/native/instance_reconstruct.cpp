@@ -169,23 +169,22 @@ void Reconstruct<backend, Real>::normalise(Queue queue, const Tensor& data, cons
   same_rank("normalise", "weight", weight, data);
   with_kernel("normalise", settings.interpolation, [&]<class Kernel>() {
     with_dimensions("normalise", "data", data, [&]<int D>() {
-      Bracewell::normalise<Kernel>(
-          space_of<backend>(queue), spectrum_of<const Complex, D + 1, Space>(data),
-          spectrum_of<const Real, D + 1, Space>(weight), spectrum_of<Complex, D + 1, Space>(volume),
-          view_of<double, 2, Space>(averages),
-          {.wiener = settings.wiener,
-           .floor = settings.floor,
-           .radius = settings.radius,
-           .edge = settings.edge},
-          array_of<const double, Space>(prior));
+      Bracewell::normalise<Kernel>(space_of<backend>(queue), spectrum_of<const Complex, D + 1, Space>(data),
+                                   spectrum_of<const Real, D + 1, Space>(weight),
+                                   spectrum_of<Complex, D + 1, Space>(volume),
+                                   view_of<double, 2, Space>(averages),
+                                   {.wiener = settings.wiener,
+                                    .floor = settings.floor,
+                                    .radius = settings.radius,
+                                    .edge = settings.edge},
+                                   array_of<const double, Space>(prior));
     });
   });
 }
 
 template <>
 void Reconstruct<backend, Real>::symmetrise(Queue queue, const Tensor& spectrum, const Tensor& scratch,
-                                            bool complex,
-                                            const std::vector<double>& operators,
+                                            bool complex, const std::vector<double>& operators,
                                             const std::string& interpolation, std::optional<double> radius) {
   expect_rank("symmetrise", "spectrum", spectrum, 4, "[B, N, N, N/2+1]");
   same_rank("symmetrise", "scratch", scratch, spectrum);
@@ -220,12 +219,12 @@ void Reconstruct<backend, Real>::half_set_moments(Queue queue, const Tensor& fir
   same_rank("half_set_moments", "second_data", second_data, first_data);
   same_rank("half_set_moments", "second_weight", second_weight, first_data);
   with_dimensions("half_set_moments", "first_data", first_data, [&]<int D>() {
-    Bracewell::half_set_moments(
-        space_of<backend>(queue), spectrum_of<const Complex, D + 1, Space>(first_data),
-        spectrum_of<const Real, D + 1, Space>(first_weight),
-        spectrum_of<const Complex, D + 1, Space>(second_data),
-        spectrum_of<const Real, D + 1, Space>(second_weight), view_of<double, 3, Space>(moments),
-        array_of<const double, Space>(prior));
+    Bracewell::half_set_moments(space_of<backend>(queue),
+                                spectrum_of<const Complex, D + 1, Space>(first_data),
+                                spectrum_of<const Real, D + 1, Space>(first_weight),
+                                spectrum_of<const Complex, D + 1, Space>(second_data),
+                                spectrum_of<const Real, D + 1, Space>(second_weight),
+                                view_of<double, 3, Space>(moments), array_of<const double, Space>(prior));
   });
 }
 
@@ -238,11 +237,11 @@ double Reconstruct<backend, Real>::equalise(Queue queue, const Tensor& weight, c
   if (settings.box.size() != 3)
     Impl::fail("equalise", "box", "three sizes (d, h, w)", std::to_string(settings.box.size()));
   const Space space = space_of<backend>(queue);
-  const WeightEqualiser<Space, Real> equaliser(
-      space,
-      {static_cast<int>(volume.extents[1]), static_cast<int>(volume.extents[2]),
-       static_cast<int>(volume.extents[3])},
-      {settings.box[0], settings.box[1], settings.box[2]});
+  const WeightEqualiser<Space, Real> equaliser(space,
+                                               {static_cast<int>(volume.extents[1]),
+                                                static_cast<int>(volume.extents[2]),
+                                                static_cast<int>(volume.extents[3])},
+                                               {settings.box[0], settings.box[1], settings.box[2]});
   const auto weights = spectrum_of<const Real, 4, Space>(weight);
   const auto divisors = spectrum_of<Real, 4, Space>(divisor);
   const auto spectra = spectrum_of<Complex, 4, Space>(spectrum);
@@ -264,13 +263,10 @@ double Reconstruct<backend, Real>::equalise(Queue queue, const Tensor& weight, c
 }
 
 template <>
-std::vector<std::vector<double>>
-Reconstruct<backend, Real>::signal_and_noise(const std::vector<double>& moments,
-                                             const std::string& interpolation,
-                                             std::optional<std::size_t> whole) {
+std::vector<std::vector<double>> Reconstruct<backend, Real>::signal_and_noise(
+    const std::vector<double>& moments, const std::string& interpolation, std::optional<std::size_t> whole) {
   double energy = 1;
-  with_kernel("signal_and_noise", interpolation,
-              [&]<class Kernel>() { energy = kernel_energy<Kernel>(); });
+  with_kernel("signal_and_noise", interpolation, [&]<class Kernel>() { energy = kernel_energy<Kernel>(); });
   const SignalAndNoise powers = Bracewell::signal_and_noise(moments, energy, whole);
   return {powers.signal, powers.noise, powers.weight};
 }

@@ -152,8 +152,8 @@ struct Reconstruct {
                                const Tensor& prior);
   /// `even`: how far from one weights may stay; 0: all steps. Returns how far they are from one before the last step. Waits.
   static double equalise(Queue, const Tensor& weight, const Tensor& divisor, const Tensor& averages,
-                         const Tensor& spectrum, const Tensor& volume, const Tensor& error, const Tensor& prior,
-                         const EqualiseSettings&);
+                         const Tensor& spectrum, const Tensor& volume, const Tensor& error,
+                         const Tensor& prior, const EqualiseSettings&);
   /// Of numbers on the host: [signal, noise, weight], a shell each.
   static std::vector<std::vector<double>> signal_and_noise(const std::vector<double>& moments,
                                                            const std::string& interpolation,
@@ -161,7 +161,8 @@ struct Reconstruct {
   static std::vector<double> wiener_prior(const std::vector<std::vector<double>>& powers, double oversampling,
                                           double part);
   static std::vector<double> symmetry_operators(const std::string& name);
-  static std::vector<double> helical_operators(double rise, double twist, int count, const std::string& group);
+  static std::vector<double> helical_operators(double rise, double twist, int count,
+                                               const std::string& group);
   static void fourier_shell_correlation(Queue, const Tensor& first, const Tensor& second,
                                         const Tensor& correlation);
 };
