@@ -61,7 +61,7 @@ def ours(folder, about, program, name, options):
 
 def relion(folder, about, mask, regularised):
     """relion_reconstruct: plain, or with the correlation of its own half maps under the mask."""
-    base = ["relion_reconstruct", "--i", "particles.star", "--ctf", "--sym", about.get("symmetry", "C1").lower()]
+    base = ["relion_reconstruct", "--i", "particles.star", "--ctf", "--sym", about.get("symmetry", "C1").lower(), *about.get("relion", [])]
     if "helix" in about:
         twist, rise, units = about["helix"]
         base += ["--nr_helical_asu", units, "--helical_twist", twist, "--helical_rise", rise]

@@ -4,7 +4,7 @@ import json
 
 import numpy as np
 
-from simulator import (Contrast, SYMMETRIES, chain, euler, even_views, rotation_about, write_mrc)
+from simulator import (Contrast, Molecule, SYMMETRIES, chain, euler, even_views, rotation_about, write_mrc)
 
 OPTICS = {"rlnOpticsGroupName": "one", "rlnOpticsGroup": 1, "rlnVoltage": 300, "rlnSphericalAberration": 2.7,
           "rlnAmplitudeContrast": 0.1, "rlnImageDimensionality": 2}
@@ -189,13 +189,51 @@ def tilts(folder):
               scales=np.array(scales), extra={"rlnRandomSubset": halves})
 
 
+def subtomograms(folder, count=100, box=48, pixel=4.0, noise=0.005, tilts=(-60, 60)):
+    """Volumes of particles with a missing wedge, a contrast transfer that differs from one to the next, and noise."""
+    random = generator(17)
+    molecule = chain(random, 1500, 45)
+    angles = even_views(random, count)
+    origins = random.uniform(-2, 2, (count, 3)) * pixel
+    folder.mkdir(parents=True, exist_ok=True)
+    k = np.fft.fftfreq(box, pixel)
+    kx = np.fft.rfftfreq(box, pixel)
+    squared = k[:, None, None] ** 2 + k[None, :, None] ** 2 + kx**2
+    tilt = np.rad2deg(np.arctan2(k[:, None, None], kx)) + 0 * squared
+    wedge = (tilt >= tilts[0]) & (tilt <= tilts[1]) | ((kx == 0) & (k[:, None, None] == 0))
+    maps = [Molecule(molecule.positions @ euler(*a).T - o, molecule.weights, molecule.width).map(box, pixel)
+            for a, o in zip(angles, origins)]
+    deviation = np.sqrt(np.mean([m.var() for m in maps]) / noise)
+    columns = {"rlnImageName": [], "rlnCtfImage": []}
+    for i, one in enumerate(maps):
+        u = random.uniform(15000, 30000)
+        contrast = wedge * Contrast(u, u, 0)(np.sqrt(squared), 0 * squared)
+        spectrum = np.fft.rfftn(one) * contrast + np.fft.rfftn(random.normal(0, deviation, one.shape)) * wedge
+        values = np.fft.irfftn(spectrum, s=one.shape, axes=(0, 1, 2))
+        write_mrc(folder / f"subtomogram{i}.mrc", values / deviation, pixel)
+        write_mrc(folder / f"ctf{i}.mrc", contrast, pixel)
+        columns["rlnImageName"].append(f"subtomogram{i}.mrc")
+        columns["rlnCtfImage"].append(f"ctf{i}.mrc")
+    for j, name in enumerate(("Rot", "Tilt", "Psi")):
+        columns["rlnAngle" + name] = [float(v) for v in angles[:, j]]
+    for j, name in enumerate("XYZ"):
+        columns[f"rlnOrigin{name}Angst"] = [float(v) for v in origins[:, j]]
+    columns["rlnRandomSubset"] = [1 + i % 2 for i in range(count)]
+    columns["rlnOpticsGroup"] = [1] * count
+    write_mrc(folder / "truth.mrc", molecule.map(box, pixel), pixel)
+    write_star(folder / "particles.star",
+               dict(OPTICS, rlnImagePixelSize=pixel, rlnImageSize=box, rlnImageDimensionality=3), columns)
+    (folder / "set.json").write_text(json.dumps(dict(box=box, pixel=pixel, count=count, radius=box / 2 - 5,
+                                                     relion=["--3d_rot"])))
+
+
 def many(folder):
     even(folder, 5000)
 
 
 SETS = {"even": even, "top": top, "top_noisy": top_noisy, "few": few, "optics": optics, "D7": dihedral,
         "I1": icosahedral, "helix": helix, "tilts": tilts}
-MORE = {"even5000": many}
+MORE = {"even5000": many, "subtomograms": subtomograms}
 
 
 def perturbed(folder, seed=21, degrees=3.0, pixels=0.7):

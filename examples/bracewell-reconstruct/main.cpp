@@ -54,7 +54,7 @@ int main(int argc, char** argv) {
   auto& reconstruction = options.run.reconstruction;
   app.add_option("--star", options.run.star,
                  "particles with poses: a STAR file of RELION (1.4 to 5; the optimisation set of tilt "
-                 "series) or cisTEM, or cryoSPARC's .cs")
+                 "series) or cisTEM, or cryoSPARC's .cs; with images or subtomograms")
       ->type_name("FILE");
   app.add_option("--out", options.run.out, "map to write, .mrc")
       ->check(not_ending({".star", ".cs", ".mrcs", ".txt", ".png", ".pdf", ".svg"}, ".mrc"))
@@ -127,6 +127,10 @@ int main(int argc, char** argv) {
                  "0 makes no such map. The default is seven times the resolution")
       ->check(CLI::NonNegativeNumber)
       ->type_name("ANGSTROM");
+  app.add_option(
+         "--tilt-range", reconstruction.tilts,
+         "least and largest tilt about y of subtomograms without rlnCtfImage; the wedge beyond was not measured")
+      ->type_name("LEAST MOST");
   add_b_factor_sign(app, options.run.b_factor_sign);
   app.add_option("--pixel-size", options.run.pixel_size, "pixel size, instead of the STAR file's")
       ->check(CLI::PositiveNumber)

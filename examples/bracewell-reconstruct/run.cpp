@@ -149,6 +149,34 @@ std::vector<double> common_power(const Reconstruction& reconstruction) {
   return result;
 }
 
+/// What the correlation of half maps is to be multiplied by: c^2 / (2 - c^2) of trials, c being the correlation of map and
+/// truth, over that of their half maps, in neighbouring shells. Empty without trials.
+std::vector<double> calibration(const Space& space, const Reconstruction& reconstruction,
+                                const SoftSphere& mask) {
+  std::vector<double> right, found, result;
+  for (const auto& trial : reconstruction.trials()) {
+    const auto under = [&](const Map& one, const Map& other) {
+      return correlation(space, masked(space, one, mask), masked(space, other, mask));
+    };
+    const auto halves = under(trial.halves[0], trial.halves[1]), truth = under(trial.whole, trial.truth);
+    right.resize(halves.size());
+    found.resize(halves.size());
+    for (std::size_t s = 0; s < halves.size(); ++s) {
+      const double c = std::max(0.0, truth[s]);
+      right[s] += c * c / (2 - c * c);
+      found[s] += halves[s];
+    }
+  }
+  for (std::size_t s = 0; s < right.size(); ++s) {
+    const std::size_t reach = std::max<std::size_t>(1, s / 8);
+    double above = 0, below = 0;
+    for (std::size_t near = s - std::min(s, reach); near <= std::min(s + reach, right.size() - 1); ++near)
+      above += right[near], below += found[near];
+    result.push_back(below > 0 ? std::clamp(above / below, 0.0, 2.0) : 0);
+  }
+  return result;
+}
+
 Maps make_maps(const Space& space, Reconstruction& reconstruction, const SoftSphere& mask,
                const std::optional<CubicMap>& reference, const RunOptions& options, double pixel_size) {
   Maps maps;
@@ -163,7 +191,9 @@ Maps make_maps(const Space& space, Reconstruction& reconstruction, const SoftSph
       maps.halves[static_cast<std::size_t>(half)] = MapOnHost(space, halves[static_cast<std::size_t>(half)]);
       progress->add(1);
     }
-    const MaskedCorrelations curves = masked_correlations(space, halves[0], halves[1], mask);
+    const MaskedCorrelations curves =
+        masked_correlations(space, halves[0], halves[1], mask, reconstruction.copies());
+    maps.correlations.error = curves.error;
     maps.correlations.halves = curves.masked;
     maps.correlations.unmasked = curves.unmasked;
     maps.correlations.randomised = curves.randomised;
@@ -184,8 +214,19 @@ Maps make_maps(const Space& space, Reconstruction& reconstruction, const SoftSph
   }
   const Map whole = masked(space, reconstruction.whole_map(), mask);
   maps.whole = MapOnHost(space, whole);
+  std::vector<double> curve;
   if (both) {
-    const SharpenedMap sharpened = sharpen(space, whole, halves[0], halves[1], *maps.correlations.corrected,
+    curve = *maps.correlations.corrected;
+    if (const auto factor = calibration(space, reconstruction, mask); !factor.empty()) {
+      maps.correlations.calibrated = maps.correlations.halves;
+      for (std::size_t s = 0; s < factor.size(); ++s)
+        for (auto* values : {&*maps.correlations.calibrated, &curve})
+          if ((*values)[s] > 0)
+            (*values)[s] = std::min(1.0, factor[s] * (*values)[s]);
+    }
+  }
+  if (both) {
+    const SharpenedMap sharpened = sharpen(space, whole, halves[0], halves[1], curve,
                                            common_power(reconstruction), options.b_factor, pixel_size);
     maps.sharpened = MapOnHost(space, sharpened.map);
     maps.b_factor = sharpened.b_factor;
@@ -261,14 +302,35 @@ void write_all(const Paths& paths, const Maps& maps, int box, const MrcWriteOpti
     part.get();
 }
 
+/// Of the half maps, what is said of it.
+const std::vector<double>& best(const Correlations& correlations) {
+  return correlations.calibrated ? *correlations.calibrated : *correlations.halves;
+}
+
+/// "; 12.3 to 11.8 A within two standard errors", where the correlation reaches the threshold at all.
+std::string uncertainty(const Correlations& correlations, int box, double pixel_size) {
+  constexpr double threshold = 0.143;
+  const auto& halves = best(correlations);
+  const auto shells = uncertain_shells(halves, *correlations.error, threshold);
+  if (!std::isfinite(resolution(halves, threshold, box, 1)))
+    return "";
+  const double width = box * (pixel_size > 0 ? pixel_size : 1);
+  char text[96];
+  std::snprintf(text, sizeof text, "; %.4g to %.4g %s within two standard errors",
+                width / std::max(0.5, shells[0]), width / shells[1], pixel_size > 0 ? "A" : "px");
+  return text;
+}
+
 /// What the line about the run says about its resolution.
 std::string resolutions(const Maps& maps, int box, double pixel_size) {
   const auto where = [&](const std::vector<double>& correlation, double threshold) {
     return resolution_text(correlation, threshold, box, pixel_size);
   };
   std::string text;
-  if (const auto& halves = maps.correlations.halves)
-    text += ", resolution " + where(*halves, 0.143) + " (FSC 0.143) and " + where(*halves, 0.5) + " (0.5)";
+  if (maps.correlations.halves)
+    text += ", resolution " + where(best(maps.correlations), 0.143) + " (FSC 0.143" +
+            uncertainty(maps.correlations, box, pixel_size) + ") and " + where(best(maps.correlations), 0.5) +
+            " (0.5)";
   if (maps.b_factor != 0)
     text += ", B factor " + number(maps.b_factor) + " A^2" + (maps.b_factor_fitted ? " (fitted)" : "");
   if (const auto& reference = maps.correlations.reference)
@@ -289,7 +351,8 @@ std::string reconstruct(const Space& space, const RunOptions& options, Provenanc
   Particles particles = read_particles(options.star, {.pixel_size = options.pixel_size,
                                                       .class_number = options.class_number,
                                                       .b_factor_sign = options.b_factor_sign,
-                                                      .tilt_series = true});
+                                                      .tilt_series = true,
+                                                      .subtomograms = true});
   const double pixel_size = pixel_size_of(options, particles);
   const SoftSphere mask = mask_of(particles, options.mask_diameter, pixel_size);
   ReconstructionOptions settings = options.reconstruction;
@@ -332,6 +395,11 @@ std::string reconstruct(const Space& space, const RunOptions& options, Provenanc
                         " degrees, as found");
   timings.phase("make maps");
   const Maps maps = make_maps(space, reconstruction, mask, reference, options, pixel_size);
+  if (maps.correlations.calibrated)
+    provenance.took(
+        options.star,
+        "samples that miss " + std::to_string(std::lround(100 * reconstruction.unseen())) +
+            " % of the frequencies in a half set: the resolution counts these (column calibrated)");
   if (const std::string warning = maps.directions.warning(); !warning.empty())
     provenance.assume(options.star.string() + ": " + warning);
   if (reference && maps.difference.scale < 0)
@@ -355,9 +423,12 @@ std::string reconstruct(const Space& space, const RunOptions& options, Provenanc
   const std::string counted =
       particles.in_tilt_series > 0
           ? std::to_string(used) + " tilts of " + std::to_string(particles.in_tilt_series) + " particles of "
-          : std::to_string(used) + (used == 1 ? " particle of " : " particles of ");
-  return options.out.string() + ": " + counted + std::to_string(box) + " x " + std::to_string(box) +
-         " pixels" + (reconstruction.uses_ctf() ? ", CTF corrected" : "") +
+          : std::to_string(used) + (particles.subtomograms ? " subtomogram" : " particle") +
+                (used == 1 ? " of " : "s of ");
+  const std::string edge = std::to_string(box),
+                    size =
+                        edge + " x " + edge + (particles.subtomograms ? " x " + edge + " voxels" : " pixels");
+  return options.out.string() + ": " + counted + size + (reconstruction.uses_ctf() ? ", CTF corrected" : "") +
          resolutions(maps, box, pixel_size) + ", " + number(elapsed.count()) + " s";
 }
 

@@ -99,6 +99,8 @@ struct Particles {
   std::vector<std::filesystem::path> passthroughs; ///< further files that columns were taken from
   std::size_t in_tilt_series =
       0; ///< particles whose tilts the images are; 0: every image has a particle of its own
+  bool subtomograms = false;                   ///< images are cubic volumes, one in each stack
+  std::vector<std::filesystem::path> measured; ///< [particles] with subtomograms: rlnCtfImage; empty: absent
 
   // Images; empty where they were not asked for.
   std::vector<ParticleStack> stacks;
@@ -115,6 +117,7 @@ struct Particles {
   ParticleColumn<double> psi{"rlnAnglePsi", {}};
   ParticleColumn<double> origin_x{"rlnOriginXAngst", {}};
   ParticleColumn<double> origin_y{"rlnOriginYAngst", {}};
+  ParticleColumn<double> origin_z{"rlnOriginZAngst", {}}; ///< of subtomograms
   // Contrast transfer: Angstrom, degrees, kV, mm, Angstrom^2.
   ParticleColumn<double> defocus_u{"rlnDefocusU", {}};
   ParticleColumn<double> defocus_v{"rlnDefocusV", {}};
@@ -167,6 +170,9 @@ struct ParticleOptions {
   BFactorSign b_factor_sign = BFactorSign::Automatic;
   bool tilt_series =
       false; ///< read particles in tilt series as the images of their tilts, instead of refusing them
+  /// Read subtomograms instead of refusing them: rlnImageDimensionality is 3, or there is rlnCtfImage and names are those of
+  /// volumes.
+  bool subtomograms = false;
 };
 
 /// The names of the images that lie relative to the folder of the particles' file become names relative to that

@@ -140,8 +140,28 @@ std::vector<std::string> findings_in_unread(const std::filesystem::path& file, c
   return findings;
 }
 
+/// Whether images are volumes. Images with rlnCtfImage, which then is a picture of their micrograph's spectrum, are not.
+bool has_subtomograms(const StarDocument& document, const StarTable& table) {
+  const auto any = [](const StarTable& in, std::string_view column, const auto& condition) {
+    const auto found = in.find(column);
+    for (std::size_t row = 0; found && row < in.rows(); ++row)
+      if (condition(in.value(row, *found)))
+        return true;
+    return false;
+  };
+  const auto is_three = [](const std::string& text) { return text == "3"; };
+  if (any(table, "rlnImageDimensionality", is_three))
+    return true;
+  if (const StarTable* const optics = document.find("optics");
+      optics != nullptr && any(*optics, "rlnImageDimensionality", is_three))
+    return true;
+  return table.find("rlnCtfImage") && any(table, "rlnImageName", [](const std::string& text) {
+           return text.find('@') == std::string::npos;
+         });
+}
+
 /// Throws for tables that are no particles in images, with the way out.
-void name_other_programs(const std::filesystem::path& path, const StarTable& table) {
+void name_other_programs(const std::filesystem::path& path, const StarTable& table, bool subtomograms) {
   const auto fail = [&](const std::string& what) {
     throw InputError(path.string() + ": table data_" + table.name + " is " + what);
   };
@@ -149,11 +169,7 @@ void name_other_programs(const std::filesystem::path& path, const StarTable& tab
     return std::ranges::any_of(table.columns,
                                [&](const std::string& column) { return column.starts_with(beginning); });
   };
-  if (table.find("rlnCtfImage"))
-    fail("one of subtomograms (rlnCtfImage), volumes with a missing wedge, which are not read: extract them "
-         "as stacks of "
-         "tilts (relion_tomo_subtomo --stack2d), or let relion_reconstruct --3d_rot average them");
-  if (table.find("rlnTomoVisibleFrames") || table.find("rlnTomoParticleName"))
+  if (!subtomograms && (table.find("rlnTomoVisibleFrames") || table.find("rlnTomoParticleName")))
     fail("one of RELION's particles in tilt series, not extracted as stacks of tilts: do so "
          "(relion_tomo_subtomo "
          "--stack2d)");
@@ -359,6 +375,10 @@ public:
       const std::string& text = table_.table().value(row, *column);
       const std::size_t at = text.find('@');
       const std::string stack_name = stack_of(text);
+      if (particles_.subtomograms) {
+        find_volume(row, text, stack_name);
+        continue;
+      }
       const std::int64_t number = at == std::string::npos ? 1 : image_number(row, text, at);
       if (stack_name.empty())
         table_.fail(row, name, "expected INDEX@STACK, found '" + text + "'");
@@ -382,6 +402,37 @@ public:
   }
 
 private:
+  /// A subtomogram, and the file that says what of it was measured.
+  void find_volume(std::size_t row, const std::string& text, const std::string& volume) {
+    if (text.find('@') != std::string::npos || volume.empty())
+      table_.fail(row, name, "expected the file of a subtomogram, found '" + text + "'");
+    const std::size_t stack = stack_at(row, volume);
+    const ParticleStack& found = particles_.stacks[stack];
+    const auto shape = [](std::int64_t x, std::int64_t y, std::int64_t z) {
+      return std::to_string(x) + " x " + std::to_string(y) + " x " + std::to_string(z) + " voxels";
+    };
+    const std::int64_t box = particles_.image_width;
+    if (found.width != found.height || found.width != found.images || found.width != box)
+      table_.fail(row, name,
+                  found.path.string() + ": expected a subtomogram of " + shape(box, box, box) + ", found " +
+                      shape(found.width, found.height, found.images));
+    particles_.stack.push_back(stack);
+    particles_.image.push_back(0);
+    constexpr std::string_view column = "rlnCtfImage";
+    const auto measured = table_.table().find(column);
+    if (!measured)
+      return;
+    const std::string& file = table_.table().value(row, *measured);
+    auto& known = measured_[file];
+    std::error_code ignored;
+    for (const auto& path : candidates(stack_of(file)))
+      if (known.empty() && std::filesystem::is_regular_file(path, ignored))
+        known = path;
+    if (known.empty())
+      table_.fail(row, column, "there is no file " + candidates(file)[0].string());
+    particles_.measured.push_back(known);
+  }
+
   std::int64_t image_number(std::size_t row, const std::string& text, std::size_t at) const {
     std::int64_t number = 0;
     const auto [stop, error] = std::from_chars(text.data(), text.data() + at, number);
@@ -450,6 +501,7 @@ private:
   Particles& particles_;
   const NumberReader& table_;
   std::unordered_map<std::string, std::size_t> known_;
+  std::unordered_map<std::string, std::filesystem::path> measured_; ///< by rlnCtfImage
   std::map<std::string, std::pair<std::filesystem::path, std::size_t>>
       warnings_; // one per kind, however many stacks
 };
@@ -457,10 +509,13 @@ private:
 /// What the file says about its images against what the stacks hold.
 void check_images(Particles& particles, const JoinedTables& tables) {
   const auto dimensions = tables.column("rlnImageDimensionality", &NumberReader::integer);
+  const std::int64_t expected = particles.subtomograms ? 3 : 2;
   for (std::size_t row = 0; row < dimensions.size(); ++row)
-    if (dimensions[row] != 2)
+    if (dimensions[row] != expected)
       tables.particles().fail(row, "rlnImageDimensionality",
-                              "expected 2 (images), found " + std::to_string(dimensions[row]));
+                              "expected " + std::to_string(expected) +
+                                  (particles.subtomograms ? " (subtomograms)" : " (images)") + ", found " +
+                                  std::to_string(dimensions[row]));
   const auto sizes = tables.column("rlnImageSize", &NumberReader::integer);
   for (std::size_t row = 0; row < sizes.size(); ++row)
     if (const ParticleStack& stack = particles.stacks[particles.stack[row]]; stack.width != sizes[row]) {
@@ -479,6 +534,9 @@ void check_images(Particles& particles, const JoinedTables& tables) {
                                    std::to_string(size) + ": the latter are taken");
       break;
     }
+  if (!particles.subtomograms && tables.particles().table().find("rlnCtfImage"))
+    particles.warnings.push_back(particles.file.string() +
+                                 ": has rlnCtfImage beside images (INDEX@STACK): not used");
   const bool ctf = particles.defocus_u.present() && particles.voltage.present();
   const auto name_unused = [&](const auto& column) {
     if (column.present() && !ctf)
@@ -550,15 +608,18 @@ void select_class(Particles& particles, std::optional<std::int64_t> wanted) {
     (keep_present(columns), ...);
   };
   auto& p = particles;
-  keep_all(p.rot, p.tilt, p.psi, p.origin_x, p.origin_y, p.defocus_u, p.defocus_v, p.defocus_angle,
-           p.phase_shift, p.voltage, p.spherical_aberration, p.amplitude_contrast, p.ctf_b_factor,
-           p.ctf_scale, p.exposure, p.pixel_size, p.premultiplied, p.beam_tilt_x, p.beam_tilt_y,
-           p.odd_zernike, p.even_zernike, p.magnification[0], p.magnification[1], p.magnification[2],
-           p.magnification[3], p.detector, p.class_number, p.random_subset, p.optics_group);
+  keep_all(p.rot, p.tilt, p.psi, p.origin_x, p.origin_y, p.origin_z, p.defocus_u, p.defocus_v,
+           p.defocus_angle, p.phase_shift, p.voltage, p.spherical_aberration, p.amplitude_contrast,
+           p.ctf_b_factor, p.ctf_scale, p.exposure, p.pixel_size, p.premultiplied, p.beam_tilt_x,
+           p.beam_tilt_y, p.odd_zernike, p.even_zernike, p.magnification[0], p.magnification[1],
+           p.magnification[2], p.magnification[3], p.detector, p.class_number, p.random_subset,
+           p.optics_group);
   if (!p.stack.empty()) {
     keep(p.stack);
     keep(p.image);
   }
+  if (!p.measured.empty())
+    keep(p.measured);
 }
 
 /// The images of particles in tilt series instead.
@@ -620,7 +681,13 @@ Particles read_particles(const std::filesystem::path& given, const ParticleOptio
   }
   const std::filesystem::path& path = particles.file;
   const StarTable& table = find_particle_table(path, particles.document);
-  name_other_programs(path, table);
+  particles.subtomograms = has_subtomograms(particles.document, table);
+  if (particles.subtomograms && !options.subtomograms)
+    throw InputError(path.string() + ": table data_" + table.name +
+                     " is one of subtomograms, volumes with a missing wedge (rlnCtfImage), which "
+                     "bracewell-reconstruct averages: for other programs extract stacks of tilts "
+                     "(relion_tomo_subtomo --stack2d)");
+  name_other_programs(path, table, particles.subtomograms);
   name_misspelt(particles, table);
   if (const StarTable* const optics = particles.document.find("optics"))
     name_misspelt(particles, *optics);
@@ -660,6 +727,8 @@ Particles read_particles(const std::filesystem::path& given, const ParticleOptio
                        shortest(size));
   particles.origin_x.values = read_origins(tables, "rlnOriginX", particles.pixel_size.values);
   particles.origin_y.values = read_origins(tables, "rlnOriginY", particles.pixel_size.values);
+  if (particles.subtomograms)
+    particles.origin_z.values = read_origins(tables, "rlnOriginZ", particles.pixel_size.values);
   ImageFinder images(particles, tables.particles());
   if (options.images)
     images.find_all();

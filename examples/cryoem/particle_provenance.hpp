@@ -20,7 +20,9 @@ inline void note_particles(Provenance& provenance, const Particles& particles, b
          " in tilt series; rows are counted over tilts");
   else
     note(std::to_string(particles.count) +
-         (particles.count == 1 ? " particle with a pose" : " particles with poses"));
+         (particles.subtomograms ? (particles.count == 1 ? " subtomogram" : " subtomograms")
+                                 : (particles.count == 1 ? " particle" : " particles")) +
+         (particles.count == 1 ? " with a pose" : " with poses"));
   for (const auto& file : particles.passthroughs)
     provenance.took(file, (particles.in_tilt_series > 0 ? "the geometry of " : "fields that ") +
                               particles.file.filename().string() +
@@ -50,12 +52,20 @@ inline void note_particles(Provenance& provenance, const Particles& particles, b
     note("half sets");
   for (const auto& stack : particles.stacks)
     if (&stack == &particles.stacks.front())
-      provenance.took(stack.path,
-                      "images of " + std::to_string(particles.image_width) + " x " +
-                          std::to_string(particles.image_height) + " pixels" +
-                          (particles.stacks.size() > 1
-                               ? ", and " + std::to_string(particles.stacks.size() - 1) + " more stacks"
-                               : ""));
+      provenance.took(
+          stack.path,
+          (particles.subtomograms
+               ? "a volume of " + std::to_string(particles.image_width) + " voxels along each axis"
+               : "images of " + std::to_string(particles.image_width) + " x " +
+                     std::to_string(particles.image_height) + " pixels") +
+              (particles.stacks.size() > 1 ? ", and " + std::to_string(particles.stacks.size() - 1) +
+                                                 (particles.subtomograms ? " more" : " more stacks")
+                                           : ""));
+  if (!particles.measured.empty())
+    provenance.took(particles.measured.front(),
+                    particles.premultiplied.present() && particles.premultiplied[0] != 0
+                        ? "the CTF^2 of the first subtomogram (rlnCtfImage)"
+                        : "the CTF of the first subtomogram (rlnCtfImage)");
   if (uses_ctf && particles.detector.present())
     for (const auto& detector : particles.detectors)
       provenance.took(detector.file, "the response of the detector, which images are divided by");

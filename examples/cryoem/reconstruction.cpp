@@ -4,6 +4,7 @@
 #include "common/memory_limit.hpp"
 #include "common/processes.hpp"
 #include "common/progress.hpp"
+#include "cryoem/noise.hpp"
 #include "cryoem/particle_batches.hpp"
 
 #include <bracewell/fft/fast_size.hpp>
@@ -119,6 +120,81 @@ void scale_by(const Space& space, const View& values, const DeviceView<double*>&
                        ScaleByCurve<View>{values, curve, divide});
 }
 
+/// Part of the elements up to a radius without a weight, by rows of a half spectrum.
+struct CountUnseen {
+  MapWeight weight;
+
+  KOKKOS_FUNCTION void operator()(std::int64_t row, double& unseen, double& all) const {
+    const int n = static_cast<int>(weight.extent(1));
+    const int z = static_cast<int>(row / n), y = static_cast<int>(row % n);
+    const double kz = HalfSpectrumLayout<3>::frequency(z, n), ky = HalfSpectrumLayout<3>::frequency(y, n);
+    for (int x = 0; x < n / 2; ++x) {
+      if (4 * (kz * kz + ky * ky + double(x) * x) >= double(n) * n)
+        continue;
+      const int times = x == 0 ? 1 : 2;
+      all += times;
+      unseen += weight(0, z, y, x) > 0 ? 0 : times;
+    }
+  }
+};
+
+/// White noise in a ball about element 0.
+struct RandomBall {
+  Map map;
+  double radius;
+  NormalDeviates deviates;
+
+  KOKKOS_FUNCTION void operator()(std::int64_t row) const {
+    const int n = static_cast<int>(map.extent(1));
+    const int z = static_cast<int>(row / n), y = static_cast<int>(row % n);
+    const double dz = HalfSpectrumLayout<3>::frequency(z, n), dy = HalfSpectrumLayout<3>::frequency(y, n);
+    const std::uint64_t seed = deviates.image_seed(static_cast<std::uint64_t>(row));
+    for (int x = 0; x < n; ++x) {
+      const double dx = HalfSpectrumLayout<3>::frequency(x, n);
+      const bool within = dx * dx + dy * dy + dz * dz < radius * radius;
+      map(0, z, y, x) = within ? deviates(seed, static_cast<std::uint64_t>(x)).first : 0;
+    }
+  }
+};
+
+/// V becomes W V + noise of the variance W N, V having the power of the signal; or V itself.
+struct SeeMolecule {
+  MapSpectrum spectrum;
+  MapWeight weight;                  ///< empty: V itself
+  DeviceView<double*> signal, noise; ///< per shell
+  double scale;                      ///< V's power before
+  NormalDeviates deviates;
+
+  KOKKOS_FUNCTION void operator()(std::int64_t row) const {
+    const int n = static_cast<int>(spectrum.extent(1)), shells = static_cast<int>(signal.extent(0));
+    const int z = static_cast<int>(row / n), y = static_cast<int>(row % n);
+    const double kz = HalfSpectrumLayout<3>::frequency(z, n), ky = HalfSpectrumLayout<3>::frequency(y, n);
+    const std::uint64_t seed = deviates.image_seed(static_cast<std::uint64_t>(row));
+    for (int x = 0; x <= n / 2; ++x) {
+      auto& value = spectrum(0, z, y, x);
+      const int shell = static_cast<int>(Kokkos::sqrt(kz * kz + ky * ky + double(x) * x) + 0.5);
+      if (shell >= shells) {
+        value = 0;
+        continue;
+      }
+      value *= static_cast<float>(Kokkos::sqrt(signal(shell) / scale));
+      if (weight.size() == 0)
+        continue;
+      const float own = weight(0, z, y, x);
+      const auto pair = deviates(seed, static_cast<std::uint64_t>(x));
+      const auto deviation = own > 0 ? static_cast<float>(Kokkos::sqrt(own * noise(shell) / 2)) : 0.0f;
+      value = own * value + Kokkos::complex<float>(deviation * pair.first, deviation * pair.second);
+    }
+  }
+};
+
+DeviceView<double*> on_device(const Space& space, const std::vector<double>& values) {
+  const DeviceView<double*> result("Bracewell::examples::curve", values.size());
+  Kokkos::deep_copy(space, result, host_view(values));
+  space.fence("Bracewell::examples::curve"); // the host's go
+  return result;
+}
+
 } // namespace
 
 void require_memory_for_reconstruction(const Particles& particles, const ReconstructionOptions& options,
@@ -128,10 +204,11 @@ void require_memory_for_reconstruction(const Particles& particles, const Reconst
   // Two half sets, data and weights; then the data and a weight again, the padded map, and the transform's copy. On hosts
   // many particles at once are added to a half set by way of one more in float and one in double.
   constexpr std::size_t few = 256;
-  const double volumes = kernels_run_on_host && batch > few ? 7.5 : 6.5;
+  const double volumes = kernels_run_on_host && batch > few && !particles.subtomograms ? 7.5 : 6.75;
   require_memory("a box of " + std::to_string(box) + " pixels padded to " + std::to_string(padded),
                  resident_bytes() + sizeof(float) * volumes * std::pow(padded, 3) +
-                     ParticleBatches::bytes_needed(particles, batch) +
+                     (particles.subtomograms ? Subtomograms::bytes_needed(box)
+                                             : ParticleBatches::bytes_needed(particles, batch)) +
                      (options.ewald == 0 ? 0.0 : sizeof(float) * std::pow(box, 2) * double(batch)),
                  limit);
 }
@@ -144,10 +221,29 @@ bool few_for_signed_weights(const Particles& particles, const std::string& symme
 Reconstruction::Reconstruction(const Space& space, Particles& particles, const ReconstructionOptions& options)
     : space_(space), particles_(particles), options_(options), box_(square_box(particles)),
       padded_(padded_box(box_, options.sampling)), halves_of_(half_sets(particles)),
-      operators_(motions(options)), batch_(batch_size(options.batch, particles.count, box_)), poses_(batch_),
+      operators_(motions(options)),
+      batch_(batch_size(particles.subtomograms ? 1 : options.batch, particles.count, box_)), poses_(batch_),
       spectra_(allocate<Spectra>("spectra", 1, batch_, box_, box_ / 2 + 1)),
       forward_(space, {box_, box_}, static_cast<std::int64_t>(batch_)) {
   require_poses(particles);
+  for (auto& half : halves_) {
+    half.data = MapSpectrum("Bracewell::examples::data", 1, padded_, padded_, padded_ / 2 + 1);
+    half.weight = MapWeight("Bracewell::examples::weight", 1, padded_, padded_, padded_ / 2 + 1);
+  }
+  if (particles.subtomograms) {
+    if (options.ewald != 0)
+      throw InputError(particles.file.string() + ": has subtomograms, with which --ewald does not go");
+    if (options.ctf)
+      throw InputError(particles.file.string() +
+                       ": has subtomograms: --ctf and --no-ctf are of images; rlnCtfImage or --tilt-range "
+                       "says what was measured");
+    require_one_process();
+    subtomograms_.emplace(space, particles, options.tilts, options.normalise);
+    return;
+  }
+  if (options.tilts)
+    throw InputError(particles.file.string() + ": has images, with which --tilt-range does not go: expected "
+                                               "subtomograms (rlnImageDimensionality 3)");
   for (std::size_t row = 0; row < particles.count && !pixel_sizes_; ++row)
     if (box_of(particles, row) != box_) {
       pixel_sizes_.emplace(particles, box_, batch_); // read_particles has said so
@@ -177,10 +273,6 @@ Reconstruction::Reconstruction(const Space& space, Particles& particles, const R
     wavelength_ = contrast_.require_sidebands(particles);
     others_ = allocate<Spectra>("others", 1, batch_, box_, box_ / 2 + 1);
   }
-  for (auto& half : halves_) {
-    half.data = MapSpectrum("Bracewell::examples::data", 1, padded_, padded_, padded_ / 2 + 1);
-    half.weight = MapWeight("Bracewell::examples::weight", 1, padded_, padded_, padded_ / 2 + 1);
-  }
 }
 
 bool Reconstruction::has_both_halves() const {
@@ -188,7 +280,34 @@ bool Reconstruction::has_both_halves() const {
          std::ranges::find(halves_of_, 1) != halves_of_.end();
 }
 
+std::vector<StageTime> Reconstruction::insert_subtomograms() {
+  std::vector<std::size_t> all(particles_.count);
+  std::iota(all.begin(), all.end(), std::size_t{0});
+  Progress progress("inserting", "subtomograms", static_cast<std::int64_t>(all.size()));
+  const ProjectionOptions options{.oversampling = static_cast<double>(padded_) / box_,
+                                  .strategy = options_.reproducible ? Strategy::Owned : Strategy::Automatic};
+  subtomograms_->for_each(all, [&](std::size_t row, const Subtomograms::Volume& spectrum,
+                                   const Subtomograms::Weight& weight, const Poses<float, Memory>& pose) {
+    Half& half = halves_[static_cast<std::size_t>(halves_of_[row])];
+    with_kernel(options_.sampling.kernel, [&]<class Kernel>() {
+      backproject<Kernel>(space_, HalfSpectrum{spectrum, box_}, pose,
+                          {.data = half.data, .weight = half.weight, .weights = HalfSpectrum{weight, box_}},
+                          options);
+    });
+    progress.add(1);
+  });
+  const auto& seen = subtomograms_->seen();
+  blank_ = static_cast<std::size_t>(std::ranges::count(seen, 0.0, &LookAtImage::deviation));
+  for (const LookAtImage& image : seen)
+    background_ += image.deviation > 0 ? image.background / image.deviation / double(seen.size()) : 0;
+  findings_ = findings_in_images(particles_, halves_of_, seen);
+  finish();
+  return {};
+}
+
 std::vector<StageTime> Reconstruction::insert_all() {
+  if (subtomograms_)
+    return insert_subtomograms();
   // Shares are fixed: the order of a sum is its last bits.
   const Share mine = processes().share(static_cast<std::int64_t>(particles_.count));
   Handout handout(mine, static_cast<std::int64_t>(batch_));
@@ -311,6 +430,60 @@ void Reconstruction::finish() {
     prior_ = wiener_prior(*powers_, double(padded_) / box_, options_.signal_part);
   else if (options_.wiener && *options_.wiener > 0)
     prior_.assign(columns, *options_.wiener);
+  if (has_both_halves())
+    count_unseen();
+}
+
+void Reconstruction::count_unseen() {
+  for (const auto& half : halves_) {
+    double unseen = 0, all = 0;
+    Kokkos::parallel_reduce("Bracewell::examples::unseen",
+                            Kokkos::RangePolicy<Space, Kokkos::IndexType<std::int64_t>>(
+                                space_, 0, std::int64_t(padded_) * padded_),
+                            CountUnseen{half.weight}, unseen, all);
+    unseen_ = std::max(unseen_, unseen / all);
+  }
+  constexpr double much = 0.1, values = 200; // along an axis: a few small boxes tell as much as a large one
+  if (powers_ && options_.gridding_steps > 0 && unseen_ > much)
+    trials_.resize(static_cast<std::size_t>(std::clamp(values / box_, 1.0, 4.0)));
+}
+
+/// A random molecule, number `molecule`, as the weights see it; without weights, itself.
+Map Reconstruction::seen_by(const MapWeight& weight, std::uint64_t molecule, std::uint64_t noise,
+                            bool divide) {
+  const std::array<int, 3> padded{padded_, padded_, padded_};
+  const auto rows = std::int64_t(padded_) * padded_;
+  const Kokkos::RangePolicy<Space, Kokkos::IndexType<std::int64_t>> each_row(space_, 0, rows);
+  const double most = box_ * std::cbrt(options_.signal_part * 3 / (4 * Kokkos::numbers::pi));
+  const double radius = options_.diameter > 0 ? std::min(most, options_.diameter / 2) : most;
+  Kokkos::parallel_for("Bracewell::examples::random_ball", each_row,
+                       RandomBall{padded_map_, radius, {.seed = 2 * molecule}});
+  FFT<Space, 3, float, Kokkos::complex<float>>(space_, padded).execute(space_, padded_map_, spectrum_);
+  const double power = 4 * Kokkos::numbers::pi / 3 * std::pow(radius, 3);
+  Kokkos::parallel_for("Bracewell::examples::see_molecule", each_row,
+                       SeeMolecule{spectrum_,
+                                   weight,
+                                   on_device(space_, powers_->signal),
+                                   on_device(space_, powers_->noise),
+                                   power,
+                                   {.seed = 2 * noise + 1}});
+  if (divide) {
+    const DeviceView<double**> averages("Bracewell::examples::averages", 1,
+                                        static_cast<std::size_t>(padded_) / 2 + 1);
+    with_kernel(options_.sampling.kernel, [&]<class Kernel>() {
+      normalise<Kernel>(space_, spectrum_, divisor_, spectrum_, averages, division());
+    });
+  }
+  FFT<Space, 3, Kokkos::complex<float>, float>(space_, padded).execute(space_, spectrum_, padded_map_);
+  const auto map = allocate<Map>("map", 1, box_, box_, box_);
+  crop_centre(space_, padded_map_, map, 1 / (static_cast<double>(padded_) * padded_ * padded_));
+  space_.fence("Bracewell::examples::trial");
+  return map;
+}
+
+NormaliseOptions Reconstruction::division() const {
+  const bool noisy = powers_ && std::ranges::any_of(powers_->noise, [](double noise) { return noise > 0; });
+  return {.floor = options_.floor, .edge = noisy ? static_cast<double>(padded_) / box_ : 0};
 }
 
 /// Spectra of a batch, times CTF, and CTF^2.
@@ -355,7 +528,7 @@ void Reconstruction::insert(std::span<const std::size_t> rows, std::size_t first
 }
 
 Map Reconstruction::half_map(int half, bool keep_power) {
-  return map_of(halves_[static_cast<std::size_t>(half)], keep_power);
+  return map_of(halves_[static_cast<std::size_t>(half)], keep_power, keep_power ? half : -1);
 }
 
 Map Reconstruction::whole_map() {
@@ -364,10 +537,10 @@ Map Reconstruction::whole_map() {
   add_to(space_, sum.data, other.data);
   add_to(space_, sum.weight, other.weight);
   halves_[1] = {};
-  return map_of(sum, false);
+  return map_of(sum, false, 2);
 }
 
-Map Reconstruction::map_of(const Half& half, bool keep_power) {
+Map Reconstruction::map_of(const Half& half, bool keep_power, int which) {
   const bool noisy = powers_ && std::ranges::any_of(powers_->noise, [](double noise) { return noise > 0; });
   // How far from one weights may stay: less where no noise hides it.
   const double even = noisy ? 0.02 : 0.007;
@@ -403,8 +576,7 @@ Map Reconstruction::map_of(const Half& half, bool keep_power) {
     if (keep_power && prior.size() > 0)
       equaliser_->keep_power(space_, half.weight, divisor_, spectrum_, padded_map_);
   }
-  const NormaliseOptions divide{.floor = options_.floor,
-                                .edge = noisy ? static_cast<double>(padded_) / box_ : 0};
+  const NormaliseOptions divide = division();
   with_kernel(options_.sampling.kernel, [&]<class Kernel>() {
     if (equalises)
       normalise<Kernel>(space_, half.data, divisor_, spectrum_, averages, divide);
@@ -416,6 +588,15 @@ Map Reconstruction::map_of(const Half& half, bool keep_power) {
   crop_centre(space_, padded_map_, map, 1 / (static_cast<double>(padded_) * padded_ * padded_));
   correct_attenuation(space_, map, options_.sampling, padded_);
   space_.fence("Bracewell::examples::map");
+  for (std::uint64_t i = 0; equalises && which >= 0 && i < trials_.size(); ++i) {
+    Trial& trial = trials_[i];
+    if (which == 2 && (trial.halves[0].size() == 0 || trial.halves[1].size() == 0))
+      continue; // nobody asks
+    (which < 2 ? trial.halves[static_cast<std::size_t>(which)] : trial.whole) =
+        seen_by(half.weight, i, 3 * i + static_cast<std::uint64_t>(which), true);
+    if (which == 2)
+      trial.truth = seen_by({}, i, 0, false);
+  }
   return map;
 }
 

@@ -7,15 +7,18 @@
 #include "cryoem/helix.hpp"
 #include "cryoem/poses.hpp"
 #include "cryoem/sampling.hpp"
+#include "cryoem/subtomograms.hpp"
 #include "cryoem/views.hpp"
 
 #include <bracewell/fft/plan.hpp>
 #include <bracewell/geometry/symmetry.hpp>
+#include <bracewell/reconstruct/normalise.hpp>
 #include <bracewell/reconstruct/signal_and_noise.hpp>
 #include <bracewell/reconstruct/weight_equaliser.hpp>
 
 #include <array>
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <span>
 #include <string>
@@ -36,8 +39,9 @@ struct ReconstructionOptions {
   double signal_part = 0.3;     ///< of the box's volume in which there is signal
   /// Whether samples lie on the Ewald sphere, bent as RELION's --ewald bends it (1) or as its --reverse_curvature (-1); 0: flat.
   int ewald = 0;
-  double diameter = 0;   ///< of the particle, pixels, with `ewald`
-  std::size_t batch = 0; ///< particles at a time; 0: by size
+  double diameter = 0;                        ///< of the particle, pixels, with `ewald`
+  std::size_t batch = 0;                      ///< particles at a time; 0: by size
+  std::optional<std::array<double, 2>> tilts; ///< degrees, of subtomograms without rlnCtfImage
 };
 
 /// Whether linear interpolation is more accurate than signed weights, which need more samples: with fewer than
@@ -50,7 +54,7 @@ void require_memory_for_reconstruction(const Particles& particles, const Reconst
 
 /// Direct Fourier reconstruction of two half sets: every particle's spectrum, times its CTF, is inserted into
 /// the data volume of its half set, and CTF^2 into the weight volume; a map is their quotient, with pixels as
-/// the first particle has them.
+/// the first particle has them. Subtomograms are inserted likewise, as volumes.
 class Reconstruction {
 public:
   /// Throws InputError where poses or the contrast transfer are asked for and missing; adds warnings to
@@ -77,6 +81,8 @@ public:
   /// What is added to the weights of a shell of the padded box; empty: nothing.
   const std::vector<double>& prior() const { return prior_; }
   int padded() const { return padded_; }
+  /// Operators of the symmetry or the helix.
+  std::size_t copies() const { return operators_.size(); }
   /// As searched, where it was; after insert_all.
   const std::optional<Helix>& helix() const { return options_.helix; }
   /// The weights of all particles, from which insert_all and whole_map make what they have.
@@ -88,6 +94,18 @@ public:
   /// Map of all particles; the half maps are gone after it.
   Map whole_map();
 
+  /// A random molecule with the power of the signal, seen by the weights of the particles and with their noise: its half maps
+  /// (with the power kept), its map and itself. They tell how the correlation of half maps differs from the one that the map's
+  /// correlation with the truth stands for, where samples miss many frequencies.
+  struct Trial {
+    std::array<Map, 2> halves;
+    Map whole, truth;
+  };
+  /// None where a half set misses less than a tenth of the frequencies; complete after half_map(0 and 1, true) and whole_map.
+  const std::vector<Trial>& trials() const { return trials_; }
+  /// Part of the frequencies that the half sets have no sample of, the larger one.
+  double unseen() const { return unseen_; }
+
 private:
   struct Half {
     MapSpectrum data;
@@ -97,10 +115,15 @@ private:
   void transform(const Part<float***>& images, std::span<const std::size_t> rows);
   template <class Kernel>
   void insert(std::span<const std::size_t> rows, std::size_t firsts);
+  std::vector<StageTime> insert_subtomograms();
   void finish();
   SignalAndNoise measure(double energy);
   DeviceView<double*> weight_curve();
-  Map map_of(const Half& half, bool keep_power);
+  /// `which`: 0 and 1 are half sets, 2 is all, for the trials; -1: without them.
+  Map map_of(const Half& half, bool keep_power, int which = -1);
+  NormaliseOptions division() const;
+  void count_unseen();
+  Map seen_by(const MapWeight& weight, std::uint64_t molecule, std::uint64_t noise, bool divide);
 
   Space space_;
   Particles& particles_;
@@ -110,6 +133,7 @@ private:
   std::vector<SymmetryOperator> operators_;
   Contrast contrast_;
   std::optional<PixelSizes> pixel_sizes_; ///< absent: there is one
+  std::optional<Subtomograms> subtomograms_;
   double background_ = 0;
   std::vector<std::string> findings_;
   std::size_t blank_ = 0;
@@ -123,6 +147,8 @@ private:
   std::array<Half, 2> halves_;
   std::optional<SignalAndNoise> powers_;
   std::vector<double> prior_;
+  double unseen_ = 0;
+  std::vector<Trial> trials_;
   MapSpectrum spectrum_; ///< of the map that is made
   Map padded_map_;       ///< likewise
   MapWeight divisor_;    ///< likewise

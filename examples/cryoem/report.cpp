@@ -127,6 +127,21 @@ std::string resolution_text(const std::vector<double>& correlation, double thres
   return text;
 }
 
+std::array<double, 2> uncertain_shells(const std::vector<double>& correlation,
+                                       const std::vector<double>& error, double threshold) {
+  constexpr double errors = 2;
+  const auto shell = [&](double sign) {
+    const auto value = [&](std::size_t s) { return correlation[s] + sign * errors * error[s]; };
+    for (std::size_t s = 1; s < correlation.size(); ++s)
+      if (value(s) < threshold) {
+        const double before = value(s - 1);
+        return double(s) - (before > threshold ? (threshold - value(s)) / (before - value(s)) : 1);
+      }
+    return double(correlation.size() - 1);
+  };
+  return {shell(-1), shell(1)};
+}
+
 namespace {
 
 /// Calls use(name, label, values) for the curves that there are.
@@ -142,6 +157,7 @@ void each_curve(const Correlations& correlations, const Use& use) {
   with("unmasked", "half maps without a mask", correlations.unmasked);
   with("randomised", "with random phases", correlations.randomised);
   with("corrected", "corrected for the mask", correlations.corrected);
+  with("calibrated", "counting what no sample reached", correlations.calibrated);
 }
 
 } // namespace
@@ -177,6 +193,8 @@ void write_correlations(const std::filesystem::path& text, const std::filesystem
   each_curve(correlations, [&](const char* name, const char*, const std::vector<double>& values) {
     columns.push_back({name, values, 5});
   });
+  if (correlations.error)
+    columns.push_back({"error", *correlations.error, 5});
   write_text_table(text, columns);
   write_picture(picture, picture_of(correlations, box, pixel_size));
 }

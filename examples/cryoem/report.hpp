@@ -6,6 +6,7 @@
 
 #include <bracewell/reconstruct/mask.hpp>
 
+#include <array>
 #include <cstddef>
 #include <filesystem>
 #include <optional>
@@ -26,6 +27,11 @@ Map masked(const Space& space, const Map& map, const SoftSphere& mask);
 /// Correlation of two maps in the shells that images fill, up to |k| = box/2: those from 0 to (box - 1) / 2.
 std::vector<double> correlation(const Space& space, const Map& first, const Map& second);
 
+/// Where a correlation falls below the threshold if it is off by two standard errors, as shells: at least, at most. The last
+/// shell where it does not.
+std::array<double, 2> uncertain_shells(const std::vector<double>& correlation,
+                                       const std::vector<double>& error, double threshold);
+
 struct Difference {
   double scale; ///< factor on the map that brings it closest to the reference
   double error; ///< |scale map - reference| / |reference|
@@ -42,6 +48,8 @@ struct Correlations {
   std::optional<std::vector<double>> halves = {}, reference = {}; ///< per shell
   /// Half maps without a mask, with random phases under it, and corrected for what the mask adds.
   std::optional<std::vector<double>> unmasked = {}, randomised = {}, corrected = {};
+  std::optional<std::vector<double>> calibrated = {}; ///< `halves` as trials say (calibration)
+  std::optional<std::vector<double>> error = {};      ///< standard error of `halves`; no curve of the picture
 };
 
 /// A table of correlations by shell, and a picture of it.

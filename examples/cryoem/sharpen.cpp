@@ -4,6 +4,7 @@
 #include "cryoem/report.hpp"
 
 #include <bracewell/fft/plan.hpp>
+#include <bracewell/reconstruct/shells.hpp>
 #include <bracewell/reconstruct/signal_and_noise.hpp>
 #include <bracewell/rfft/layout.hpp>
 
@@ -104,6 +105,86 @@ void multiply(const Space& space, const MapSpectrum& spectrum, const std::vector
   space.fence("Bracewell::examples::multiply"); // the curve goes
 }
 
+/// |F|^2 in units of a scale, or (again) its square.
+struct SquaredMagnitude {
+  MapSpectrum spectrum;
+  MapWeight power;
+  float scale;
+  bool again;
+  KOKKOS_FUNCTION void operator()(std::int64_t i) const {
+    const auto value = spectrum.data()[i];
+    const float real = scale * value.real(), imaginary = scale * value.imag();
+    const float squared = real * real + imaginary * imaginary;
+    power.data()[i] = again ? squared * squared : squared;
+  }
+};
+
+struct LargestMagnitude {
+  MapSpectrum spectrum;
+  KOKKOS_FUNCTION void operator()(std::int64_t i, double& largest) const {
+    largest = Kokkos::max(largest, double(Kokkos::abs(spectrum.data()[i])));
+  }
+};
+
+/// Part of a shell's elements that would hold its power if all had as much: (sum |F|^2)^2 2 / (N sum |F|^4), 1 for Gaussian
+/// values of one power.
+std::vector<double> participation(const Space& space, const Map& map, std::size_t shells) {
+  const auto spectrum = spectrum_of(space, map);
+  const auto n = static_cast<int>(map.extent(1));
+  const auto power = allocate<MapWeight>("power", 1, n, n, n / 2 + 1);
+  double largest = 0; // fourth powers stay within float
+  Kokkos::parallel_reduce("Bracewell::examples::largest",
+                          Kokkos::RangePolicy<Space, Kokkos::IndexType<std::int64_t>>(
+                              space, 0, static_cast<std::int64_t>(spectrum.size())),
+                          LargestMagnitude{spectrum}, Kokkos::Max<double>(largest));
+  const auto scale = static_cast<float>(largest > 0 ? 1e6 / largest : 1);
+  std::array<std::vector<double>, 2> means;
+  for (const bool again : {false, true}) {
+    Kokkos::parallel_for("Bracewell::examples::power",
+                         Kokkos::RangePolicy<Space, Kokkos::IndexType<std::int64_t>>(
+                             space, 0, static_cast<std::int64_t>(spectrum.size())),
+                         SquaredMagnitude{spectrum, power, scale, again});
+    const DeviceView<double**> averages("Bracewell::examples::averages", 1, shells);
+    shell_averages(space, HalfSpectrum{power, n}, averages);
+    const auto host = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), averages);
+    means[again ? 1 : 0].assign(host.data(), host.data() + shells);
+  }
+  std::vector<double> part;
+  for (std::size_t s = 0; s < shells; ++s)
+    part.push_back(means[1][s] > 0 ? std::min(1.0, 2 * means[0][s] * means[0][s] / means[1][s]) : 1);
+  return part;
+}
+
+/// (sum m^2)^2 / sum m^4 over the voxels of a box: as many independent values white noise has under the mask.
+double independent_voxels(const SoftSphere& mask, double box) {
+  constexpr int steps = 1000;
+  const double end = std::min(mask.radius + mask.edge, box / 2);
+  double squares = 0, fourth = 0;
+  for (int i = 0; i < steps; ++i) {
+    const double r = end * (i + 0.5) / steps, m = mask(r),
+                 shell = 4 * Kokkos::numbers::pi * r * r * end / steps;
+    squares += shell * m * m;
+    fourth += shell * m * m * m * m;
+  }
+  return squares * squares / fourth;
+}
+
+std::vector<double> errors(const Space& space, const std::vector<double>& correlation, const Map& first,
+                           const Map& second, const SoftSphere& mask, std::size_t copies) {
+  const std::size_t shells = correlation.size();
+  const auto box = static_cast<double>(first.extent(1));
+  const double part = std::min(1.0, independent_voxels(mask, box) / (box * box * box)) / double(copies);
+  const std::array<std::vector<double>, 2> of_power{participation(space, first, shells),
+                                                    participation(space, second, shells)};
+  std::vector<double> result;
+  for (std::size_t s = 0; s < shells; ++s) {
+    const double elements = s == 0 ? 1 : 4 * Kokkos::numbers::pi * (double(s) * double(s) + 1.0 / 12);
+    const double independent = elements / 2 * part * std::sqrt(of_power[0][s] * of_power[1][s]);
+    result.push_back((1 - correlation[s] * correlation[s]) / std::sqrt(std::max(1.0, 2 * independent - 1)));
+  }
+  return result;
+}
+
 /// Means over shells of Re F1 conj F2 and of (|F1|^2 + |F2|^2) / 2.
 struct ShellPowers {
   std::vector<double> common, power;
@@ -126,12 +207,14 @@ struct ShellPowers {
 } // namespace
 
 MaskedCorrelations masked_correlations(const Space& space, const Map& first, const Map& second,
-                                       const SoftSphere& mask) {
+                                       const SoftSphere& mask, std::size_t copies) {
   constexpr double trusted = 0.8;
   MaskedCorrelations result;
   result.unmasked = correlation(space, first, second);
-  result.masked = correlation(space, masked(space, first, mask), masked(space, second, mask));
+  const Map one = masked(space, first, mask), other = masked(space, second, mask);
+  result.masked = correlation(space, one, other);
   const std::size_t shells = result.unmasked.size();
+  result.error = errors(space, result.masked, one, other, mask, copies);
   result.from = 1;
   while (result.from < shells && result.unmasked[result.from] >= trusted)
     ++result.from;

@@ -19,12 +19,17 @@ struct MaskedCorrelations {
   std::vector<double> randomised; ///< masked, with random phases from `from` on
   /// What the mask adds taken off (Chen et al., Ultramicroscopy 135 (2013) 24): (masked - randomised) / (1 - randomised).
   std::vector<double> corrected;
+  /// Standard error of `masked`, c: (1 - c^2) / sqrt(2 N - 1). N complex values of a shell are independent: half of its
+  /// elements, times the mask's part of the box, divided by the copies of the symmetry, and less
+  /// where few elements hold most of the power.
+  std::vector<double> error;
   std::size_t from = 0; ///< the first shell where half maps without a mask agree to less than 0.8
 };
 
 /// @param halves  not masked
+/// @param copies  of what is independent in them: operators of the symmetry
 MaskedCorrelations masked_correlations(const Space& space, const Map& first, const Map& second,
-                                       const SoftSphere& mask);
+                                       const SoftSphere& mask, std::size_t copies = 1);
 
 /// A map with the power of the signal, weighted by its correlation with the truth, and sharpened.
 struct SharpenedMap {

@@ -156,20 +156,92 @@ void define_reconstruct(nb::module_& module) {
   module.def(
       "normalise",
       [](const Object& data, const Object& weight, std::int64_t width, const Object& volume,
-         const Object& averages, double wiener, double floor, std::optional<double> radius,
-         std::uintptr_t stream) {
+         const Object& averages, const Object& prior, double wiener, double edge, std::optional<double> floor,
+         std::optional<double> radius, const std::string& interpolation, std::uintptr_t stream) {
         Arrays arrays("normalise");
         const Tensor in = arrays.read("data", data, Values::Complex, width),
                      weights = arrays.read("weight", weight, Values::Real, width),
                      out = arrays.write("volume", volume, Values::Complex, width),
-                     means = arrays.write("averages", averages, Values::Double);
+                     means = arrays.write("averages", averages, Values::Double),
+                     added = arrays.read("prior", prior, Values::Double);
+        const NormaliseSettings settings{wiener, edge, floor, radius, interpolation};
         arrays.run([&]<Backend backend, class T>() {
-          Reconstruct<backend, T>::normalise(arrays.queue(stream), in, weights, out, means, wiener, floor,
-                                             radius);
+          Reconstruct<backend, T>::normalise(arrays.queue(stream), in, weights, out, means, added, settings);
         });
       },
+      nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg().none(), nb::arg(), nb::arg(),
+      nb::arg().none(), nb::arg().none(), nb::arg(), nb::arg());
+  module.def(
+      "symmetrise",
+      [](const Object& spectrum, std::int64_t width, const Object& scratch, bool complex,
+         const std::vector<double>& operators, const std::string& interpolation, std::optional<double> radius,
+         std::uintptr_t stream) {
+        Arrays arrays("symmetrise");
+        const Values values = complex ? Values::Complex : Values::Real;
+        const Tensor out = arrays.write("spectrum", spectrum, values, width),
+                     other = arrays.write("scratch", scratch, values, width);
+        arrays.run([&]<Backend backend, class T>() {
+          Reconstruct<backend, T>::symmetrise(arrays.queue(stream), out, other, complex, operators,
+                                              interpolation, radius);
+        });
+      },
+      nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg().none(), nb::arg());
+  module.def("half_set_moments",
+             [](const Object& first_data, const Object& first_weight, const Object& second_data,
+                const Object& second_weight, std::int64_t width, const Object& moments, const Object& prior,
+                std::uintptr_t stream) {
+               Arrays arrays("half_set_moments");
+               const Tensor one = arrays.read("first_data", first_data, Values::Complex, width),
+                            one_weight = arrays.read("first_weight", first_weight, Values::Real, width),
+                            other = arrays.read("second_data", second_data, Values::Complex, width),
+                            other_weight = arrays.read("second_weight", second_weight, Values::Real, width),
+                            out = arrays.write("moments", moments, Values::Double),
+                            added = arrays.read("prior", prior, Values::Double);
+               arrays.run([&]<Backend backend, class T>() {
+                 Reconstruct<backend, T>::half_set_moments(arrays.queue(stream), one, one_weight, other,
+                                                           other_weight, out, added);
+               });
+             });
+  module.def(
+      "equalise",
+      [](const Object& weight, std::int64_t width, const Object& divisor, const Object& averages,
+         const Object& spectrum, const Object& volume, const Object& error, const Object& prior,
+         const std::vector<int>& box, int steps, double even, bool keep_power, std::optional<double> radius,
+         std::uintptr_t stream) {
+        Arrays arrays("equalise");
+        const Tensor in = arrays.read("weight", weight, Values::Real, width),
+                     out = arrays.write("divisor", divisor, Values::Real, width),
+                     means = arrays.write("averages", averages, Values::Double),
+                     spectra = arrays.write("spectrum", spectrum, Values::Complex, width),
+                     real = arrays.write("volume", volume, Values::Real),
+                     sums = arrays.write("error", error, Values::Double),
+                     added = arrays.read("prior", prior, Values::Double);
+        const EqualiseSettings settings{box, steps, even, keep_power, radius};
+        double off = 0;
+        arrays.run([&]<Backend backend, class T>() {
+          off = Reconstruct<backend, T>::equalise(arrays.queue(stream), in, out, means, spectra, real, sums,
+                                                  added, settings);
+        });
+        return off;
+      },
       nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg().none(),
-      nb::arg());
+      nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg().none(), nb::arg());
+  using OnHost = Reconstruct<Backend::Host, double>;
+  module.def(
+      "signal_and_noise",
+      [](const std::vector<double>& moments, const std::string& interpolation,
+         std::optional<std::size_t> whole) {
+        return OnHost::signal_and_noise(moments, interpolation, whole);
+      },
+      nb::arg(), nb::arg(), nb::arg().none());
+  module.def("wiener_prior", [](const std::vector<double>& signal, const std::vector<double>& noise,
+                                const std::vector<double>& weight, double oversampling, double part) {
+    return OnHost::wiener_prior({signal, noise, weight}, oversampling, part);
+  });
+  module.def("symmetry_operators", [](const std::string& name) { return OnHost::symmetry_operators(name); });
+  module.def("helical_operators", [](double rise, double twist, int count, const std::string& group) {
+    return OnHost::helical_operators(rise, twist, count, group);
+  });
   module.def("fourier_shell_correlation", [](const Object& first, const Object& second, std::int64_t width,
                                              const Object& correlation, std::uintptr_t stream) {
     Arrays arrays("fourier_shell_correlation");

@@ -2,6 +2,7 @@
 #include "kokkos_arrays.hpp"
 
 #include <bracewell/geometry/ctf_gradients.hpp>
+#include <bracewell/geometry/symmetrise.hpp>
 #include <bracewell/interpolation/cubic_bspline.hpp>
 #include <bracewell/interpolation/linear.hpp>
 #include <bracewell/project/filter_gradients.hpp>
@@ -9,6 +10,8 @@
 #include <bracewell/reconstruct/normalise.hpp>
 #include <bracewell/reconstruct/pad_crop.hpp>
 #include <bracewell/reconstruct/rolloff.hpp>
+#include <bracewell/reconstruct/signal_and_noise.hpp>
+#include <bracewell/reconstruct/weight_equaliser.hpp>
 
 namespace Bracewell::Python {
 namespace {
@@ -27,6 +30,30 @@ void with_dimensions(const char* function, const char* argument, const Tensor& t
     action.template operator()<3>();
   else
     Impl::fail(function, argument, "[B, H, W] or [B, D, H, W]", std::to_string(tensor.rank) + " axes");
+}
+
+/// action.operator()<Kernel>() for the name of a kernel.
+template <class Action>
+void with_kernel(const char* function, const std::string& interpolation, const Action& action) {
+  if (interpolation == "linear")
+    action.template operator()<Linear>();
+  else if (interpolation == "catmull_rom")
+    action.template operator()<CatmullRom>();
+  else if (interpolation == "cubic_bspline")
+    action.template operator()<CubicBSpline>();
+  else
+    Impl::fail(function, "interpolation", "linear, catmull_rom or cubic_bspline", interpolation);
+}
+
+std::vector<double> numbers_of(const std::vector<SymmetryOperator>& operators) {
+  std::vector<double> numbers;
+  for (const SymmetryOperator& one : operators) {
+    for (int i = 0; i < 9; ++i)
+      numbers.push_back(one.rotation(i / 3, i % 3));
+    for (int i = 0; i < 3; ++i)
+      numbers.push_back(one.shift[static_cast<std::size_t>(i)]);
+  }
+  return numbers;
 }
 
 void same_rank(const char* function, const char* argument, const Tensor& tensor, const Tensor& other) {
@@ -130,28 +157,138 @@ void Reconstruct<backend, Real>::correct_rolloff(Queue queue, const Tensor& volu
     std::copy(padded.begin(), padded.end(), sizes.begin());
     const auto view = view_of<Real, D + 1, Space>(volume);
     const auto space = space_of<backend>(queue);
-    if (interpolation == "linear")
-      Bracewell::correct_rolloff<Linear>(space, view, sizes);
-    else if (interpolation == "catmull_rom")
-      Bracewell::correct_rolloff<CatmullRom>(space, view, sizes);
-    else if (interpolation == "cubic_bspline")
-      Bracewell::correct_rolloff<CubicBSpline>(space, view, sizes);
-    else
-      Impl::fail("correct_rolloff", "interpolation", "linear, catmull_rom or cubic_bspline", interpolation);
+    with_kernel("correct_rolloff", interpolation,
+                [&]<class Kernel>() { Bracewell::correct_rolloff<Kernel>(space, view, sizes); });
   });
 }
 
 template <>
 void Reconstruct<backend, Real>::normalise(Queue queue, const Tensor& data, const Tensor& weight,
-                                           const Tensor& volume, const Tensor& averages, double wiener,
-                                           double floor, std::optional<double> radius) {
+                                           const Tensor& volume, const Tensor& averages, const Tensor& prior,
+                                           const NormaliseSettings& settings) {
   same_rank("normalise", "weight", weight, data);
-  with_dimensions("normalise", "data", data, [&]<int D>() {
-    Bracewell::normalise(space_of<backend>(queue), spectrum_of<const Complex, D + 1, Space>(data),
-                         spectrum_of<const Real, D + 1, Space>(weight),
-                         spectrum_of<Complex, D + 1, Space>(volume), view_of<double, 2, Space>(averages),
-                         {.wiener = wiener, .floor = floor, .radius = radius});
+  with_kernel("normalise", settings.interpolation, [&]<class Kernel>() {
+    with_dimensions("normalise", "data", data, [&]<int D>() {
+      Bracewell::normalise<Kernel>(space_of<backend>(queue), spectrum_of<const Complex, D + 1, Space>(data),
+                                   spectrum_of<const Real, D + 1, Space>(weight),
+                                   spectrum_of<Complex, D + 1, Space>(volume),
+                                   view_of<double, 2, Space>(averages),
+                                   {.wiener = settings.wiener,
+                                    .floor = settings.floor,
+                                    .radius = settings.radius,
+                                    .edge = settings.edge},
+                                   array_of<const double, Space>(prior));
+    });
   });
+}
+
+template <>
+void Reconstruct<backend, Real>::symmetrise(Queue queue, const Tensor& spectrum, const Tensor& scratch,
+                                            bool complex, const std::vector<double>& operators,
+                                            const std::string& interpolation, std::optional<double> radius) {
+  expect_rank("symmetrise", "spectrum", spectrum, 4, "[B, N, N, N/2+1]");
+  same_rank("symmetrise", "scratch", scratch, spectrum);
+  std::vector<SymmetryOperator> motions(operators.size() / 12);
+  for (std::size_t i = 0; i < operators.size(); ++i) {
+    SymmetryOperator& one = motions[i / 12];
+    const int element = static_cast<int>(i % 12);
+    if (element < 9)
+      one.rotation(element / 3, element % 3) = operators[i];
+    else
+      one.shift[static_cast<std::size_t>(element - 9)] = operators[i];
+  }
+  const Space space = space_of<backend>(queue);
+  const VolumeSymmetry<Space> symmetry(space, motions);
+  with_kernel("symmetrise", interpolation, [&]<class Kernel>() {
+    if (complex)
+      symmetry.template apply<Kernel>(space, spectrum_of<Complex, 4, Space>(spectrum),
+                                      spectrum_of<Complex, 4, Space>(scratch), radius);
+    else
+      symmetry.template apply<Kernel>(space, spectrum_of<Real, 4, Space>(spectrum),
+                                      spectrum_of<Real, 4, Space>(scratch), radius);
+  });
+  space.fence("Bracewell::Python: the operators are used");
+}
+
+template <>
+void Reconstruct<backend, Real>::half_set_moments(Queue queue, const Tensor& first_data,
+                                                  const Tensor& first_weight, const Tensor& second_data,
+                                                  const Tensor& second_weight, const Tensor& moments,
+                                                  const Tensor& prior) {
+  same_rank("half_set_moments", "first_weight", first_weight, first_data);
+  same_rank("half_set_moments", "second_data", second_data, first_data);
+  same_rank("half_set_moments", "second_weight", second_weight, first_data);
+  with_dimensions("half_set_moments", "first_data", first_data, [&]<int D>() {
+    Bracewell::half_set_moments(space_of<backend>(queue),
+                                spectrum_of<const Complex, D + 1, Space>(first_data),
+                                spectrum_of<const Real, D + 1, Space>(first_weight),
+                                spectrum_of<const Complex, D + 1, Space>(second_data),
+                                spectrum_of<const Real, D + 1, Space>(second_weight),
+                                view_of<double, 3, Space>(moments), array_of<const double, Space>(prior));
+  });
+}
+
+template <>
+double Reconstruct<backend, Real>::equalise(Queue queue, const Tensor& weight, const Tensor& divisor,
+                                            const Tensor& averages, const Tensor& spectrum,
+                                            const Tensor& volume, const Tensor& error, const Tensor& prior,
+                                            const EqualiseSettings& settings) {
+  expect_rank("equalise", "weight", weight, 4, "[1, D, H, W/2+1]");
+  if (settings.box.size() != 3)
+    Impl::fail("equalise", "box", "three sizes (d, h, w)", std::to_string(settings.box.size()));
+  const Space space = space_of<backend>(queue);
+  const WeightEqualiser<Space, Real> equaliser(space,
+                                               {static_cast<int>(volume.extents[1]),
+                                                static_cast<int>(volume.extents[2]),
+                                                static_cast<int>(volume.extents[3])},
+                                               {settings.box[0], settings.box[1], settings.box[2]});
+  const auto weights = spectrum_of<const Real, 4, Space>(weight);
+  const auto divisors = spectrum_of<Real, 4, Space>(divisor);
+  const auto spectra = spectrum_of<Complex, 4, Space>(spectrum);
+  const auto volumes = view_of<Real, 4, Space>(volume);
+  const auto sums = view_of<double, 1, Space>(error);
+  double off = 0;
+  for (int step = 0; step < settings.steps; ++step) {
+    equaliser.improve(space, weights, divisors, view_of<double, 2, Space>(averages), spectra, volumes, sums,
+                      array_of<const double, Space>(prior), {.radius = settings.radius, .first = step == 0});
+    const auto host = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), sums);
+    off = host(1) > 0 ? std::sqrt(host(0) / host(1)) : 0;
+    if (off <= settings.even)
+      break;
+  }
+  if (settings.keep_power)
+    equaliser.keep_power(space, weights, divisors, spectra, volumes, {.radius = settings.radius});
+  space.fence("Bracewell::Python: the equaliser goes");
+  return off;
+}
+
+template <>
+std::vector<std::vector<double>> Reconstruct<backend, Real>::signal_and_noise(
+    const std::vector<double>& moments, const std::string& interpolation, std::optional<std::size_t> whole) {
+  double energy = 1;
+  with_kernel("signal_and_noise", interpolation, [&]<class Kernel>() { energy = kernel_energy<Kernel>(); });
+  const SignalAndNoise powers = Bracewell::signal_and_noise(moments, energy, whole);
+  return {powers.signal, powers.noise, powers.weight};
+}
+
+template <>
+std::vector<double> Reconstruct<backend, Real>::wiener_prior(const std::vector<std::vector<double>>& powers,
+                                                             double oversampling, double part) {
+  return Bracewell::wiener_prior({powers[0], powers[1], powers[2]}, oversampling, part);
+}
+
+template <>
+std::vector<double> Reconstruct<backend, Real>::symmetry_operators(const std::string& name) {
+  std::vector<SymmetryOperator> operators;
+  for (const auto& rotation : Bracewell::symmetry_operators(name))
+    operators.push_back({rotation});
+  return numbers_of(operators);
+}
+
+template <>
+std::vector<double> Reconstruct<backend, Real>::helical_operators(double rise, double twist, int count,
+                                                                  const std::string& group) {
+  return numbers_of(Bracewell::helical_operators(rise, twist, count, group));
 }
 
 template <>

@@ -145,6 +145,20 @@ struct Contrast {
                                const Tensor& gradients);
 };
 
+struct NormaliseSettings {
+  double wiener = 0, edge = 0;
+  std::optional<double> floor, radius;
+  std::string interpolation;
+};
+
+struct EqualiseSettings {
+  std::vector<int> box;
+  int steps = 20;
+  double even = 0;
+  bool keep_power = false;
+  std::optional<double> radius;
+};
+
 template <Backend backend, class T>
 struct Reconstruct {
   static void pad_centre(Queue, const Tensor& centred, const Tensor& padded);
@@ -152,7 +166,27 @@ struct Reconstruct {
   static void correct_rolloff(Queue, const Tensor& volume, const std::vector<int>& padded,
                               const std::string& interpolation);
   static void normalise(Queue, const Tensor& data, const Tensor& weight, const Tensor& volume,
-                        const Tensor& averages, double wiener, double floor, std::optional<double> radius);
+                        const Tensor& averages, const Tensor& prior, const NormaliseSettings&);
+  /// Operators: nine numbers of R, row by row, and three of t.
+  static void symmetrise(Queue, const Tensor& spectrum, const Tensor& scratch, bool complex,
+                         const std::vector<double>& operators, const std::string& interpolation,
+                         std::optional<double> radius);
+  static void half_set_moments(Queue, const Tensor& first_data, const Tensor& first_weight,
+                               const Tensor& second_data, const Tensor& second_weight, const Tensor& moments,
+                               const Tensor& prior);
+  /// `even`: how far from one weights may stay; 0: all steps. Returns how far they are from one before the last step. Waits.
+  static double equalise(Queue, const Tensor& weight, const Tensor& divisor, const Tensor& averages,
+                         const Tensor& spectrum, const Tensor& volume, const Tensor& error,
+                         const Tensor& prior, const EqualiseSettings&);
+  /// Of numbers on the host: [signal, noise, weight], a shell each.
+  static std::vector<std::vector<double>> signal_and_noise(const std::vector<double>& moments,
+                                                           const std::string& interpolation,
+                                                           std::optional<std::size_t> whole);
+  static std::vector<double> wiener_prior(const std::vector<std::vector<double>>& powers, double oversampling,
+                                          double part);
+  static std::vector<double> symmetry_operators(const std::string& name);
+  static std::vector<double> helical_operators(double rise, double twist, int count,
+                                               const std::string& group);
   static void fourier_shell_correlation(Queue, const Tensor& first, const Tensor& second,
                                         const Tensor& correlation);
 };

@@ -111,7 +111,17 @@ def likely(some):
     yield bracewell.pad_centre, dict(centred=image, shape=(n + 2, n + 2))
     yield bracewell.crop_centre, dict(padded=image, shape=(n - 1, n - 1))
     yield bracewell.correct_rolloff, dict(volume=image, padded=(n, n), interpolation="linear")
-    yield bracewell.normalise, dict(data=volume, weight=abs(some.array(volume.shape, real)), wiener=0.1, floor=0.2, radius=None, width=n)
+    yield bracewell.normalise, dict(data=volume, weight=abs(some.array(volume.shape, real)), wiener=0.1, floor=0.2, radius=None, edge=1.0,
+                                    prior=np.ones((1, n // 2 + 1)), interpolation="linear", width=n)
+    yield bracewell.symmetrise, dict(spectrum=volume, operators="C2", interpolation="linear", radius=None, width=n)
+    yield bracewell.half_set_moments, dict(first_data=volume, first_weight=abs(some.array(volume.shape, real)), second_data=volume,
+                                           second_weight=abs(some.array(volume.shape, real)), prior=np.ones((1, n // 2 + 1)), shells=None,
+                                           width=n)
+    yield bracewell.signal_and_noise, dict(moments=np.ones((4, 7)), interpolation="linear", whole_shells=None)
+    yield bracewell.wiener_prior, dict(powers=[[1.0] * 4] * 3, oversampling=2.0, part=0.3)
+    yield bracewell.equalise, dict(weight=abs(some.array(volume.shape, real)), box=(n // 2,) * 3, prior=np.ones((1, n // 2 + 1)), steps=3,
+                                   tolerance=0.02, keep_power=True, radius=None, width=n)
+    yield bracewell.helical_operators, dict(rise=1.5, twist=20.0, count=3, group="C1")
     yield bracewell.fourier_shell_correlation, dict(first=volume, second=volume, shells=None, width=n)
     yield bracewell.filter_projections, dict(sinograms=rows, filter="ramp", padding="edge", shift=0.0)
     yield bracewell.remove_stripes, dict(sinograms=rows, method="sorting", window=3, levels=2, strength=1.0, damping=1.0, dead=3.0,

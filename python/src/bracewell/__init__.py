@@ -28,7 +28,9 @@ from .points import InsertGradients, SampleGradients, insert, insert_gradients, 
 from .projection import (BackprojectGradients, Expectation, Expected, PoseScores, PoseScoring, PreparedReference,
                          ProjectGradients, backproject, backproject_gradients, project, project_gradients, rotation_grid)
 from .ptychography import AberratedProbe, Adam, PtychographyLoss, PtychographyResult, PtychographySchedule, PtychographySolver
-from .reconstruct import correct_rolloff, crop_centre, fourier_shell_correlation, normalise, pad_centre
+from .reconstruct import (SignalAndNoise, correct_rolloff, crop_centre, equalise, fourier_shell_correlation, half_set_moments,
+                          helical_operators, normalise, pad_centre, signal_and_noise, symmetrise, symmetry_operators,
+                          wiener_prior)
 from .tomography import (FourierNormal, Laminography, Tomography, ViewGradients, ViewSlopes, angular_density_weights,
                          filter_projections, find_centre, normalise_projections, remove_stripes)
 
@@ -44,11 +46,11 @@ _atexit.register(_core._finalize)
 __all__ = [
     "AberratedProbe", "Adam", "BackprojectGradients", "CTFParameters", "Expectation", "Expected", "FourierNormal", "InsertGradients", "Laminography", "LeastSquaresSolver",
     "NonuniformFFT", "NonuniformSums", "PoseScores", "PoseScoring", "PreparedReference", "ProjectGradients", "PtychographyLoss",
-    "PtychographyResult", "PtychographySchedule", "PtychographySolver", "SampleGradients", "ToeplitzNormal", "Tomography",
+    "PtychographyResult", "PtychographySchedule", "PtychographySolver", "SampleGradients", "SignalAndNoise", "ToeplitzNormal", "Tomography",
     "ViewGradients", "ViewSlopes", "angular_density_weights", "backproject", "backproject_gradients", "bin_frames",
-    "correct_rolloff", "crop_centre", "ctf_gradients", "device_backend", "evaluate_ctf", "filter_gradients",
-    "filter_projections", "find_centre", "find_overlap", "fourier_shell_correlation", "insert", "insert_gradients",
+    "correct_rolloff", "crop_centre", "ctf_gradients", "device_backend", "equalise", "evaluate_ctf", "filter_gradients",
+    "filter_projections", "find_centre", "find_overlap", "fourier_shell_correlation", "half_set_moments", "helical_operators", "insert", "insert_gradients",
     "kokkos_version", "normalise", "normalise_projections", "pad_centre", "project", "project_gradients", "remove_outliers",
-    "remove_stripes", "retrieve_phase", "rotation_grid", "sample", "sample_gradients", "turn_detector",
-    "weigh_half_acquisition",
+    "remove_stripes", "retrieve_phase", "rotation_grid", "sample", "sample_gradients", "signal_and_noise",
+    "symmetrise", "symmetry_operators", "turn_detector", "weigh_half_acquisition", "wiener_prior",
 ]

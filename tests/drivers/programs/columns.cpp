@@ -225,7 +225,8 @@ TEST_CASE("another rlnImageSize is a warning, and images of three dimensions are
   const auto before = MrcReader(scene.folder / "out.mrc").header();
   CHECK(before.size[0] == 16);
   expect_bad_input(scene.folder, command + "size.star --strict", {"rlnImageSize", "--strict"});
-  expect_bad_input(scene.folder, command + "volumes.star", {"rlnImageDimensionality", "expected 2"});
+  expect_bad_input(scene.folder, command + "volumes.star",
+                   {"rlnImageName", "a subtomogram", "1@images.mrcs"});
 }
 
 TEST_CASE("beam tilt, odd and even Zernike terms are those of RELION") {
@@ -898,10 +899,16 @@ TEST_CASE("maps of nothing, formats of others and wrong names are told") {
     expect_bad_input(scene.folder, reconstruct + " --out r.mrc --star " + name, {name, words});
   }
   for (const auto& [column, words] : std::initializer_list<std::array<std::string, 2>>{
-           {"rlnTomoParticleName", "relion_tomo_subtomo --stack2d"}, {"rlnCtfImage", "subtomograms"}}) {
+           {"rlnTomoParticleName", "relion_tomo_subtomo --stack2d"}}) {
     write_text(scene.folder / "o.star", particles_with(scene.star, column, [](std::size_t) { return "1"; }));
     expect_bad_input(scene.folder, reconstruct + " --star o.star --out r.mrc", {"o.star", words});
   }
+  // Of images it is the picture of a micrograph's spectrum.
+  write_text(scene.folder / "o.star",
+             particles_with(scene.star, "rlnCtfImage", [](std::size_t) { return "a.ctf:mrc"; }));
+  const Outcome pictured = run(scene.folder, reconstruct + " --star o.star --out r.mrc");
+  CHECK(pictured.code == 0);
+  CHECK(pictured.err.find("has rlnCtfImage beside images") != std::string::npos);
   expect_bad_input(scene.folder, reconstruct + " --star p.star --out r.star", {"--out", "ends with .mrc"});
   expect_bad_input(scene.folder, refine + " --star p.star --out r.mrc", {"--out", "ends with .star"});
   for (const std::string& command : {reconstruct + " --out r.mrc", refine + " --out r.star"})
@@ -1519,4 +1526,203 @@ TEST_CASE("a TIFF stack is read as RELION reads it, with its last row first") {
   write_text(scene.folder / "p.star", star);
   expect_bad_input(scene.folder, reconstruct + " --star p.star --out r.mrc",
                    {"row 160", "there is no image 161 in", "images.tif, which has 160"});
+}
+
+// Subtomograms: Gaussians in closed form, with noise, in the frame of the tomogram; what was measured of their spectra is
+// multiplied by C(k) in sums over all voxels.
+namespace {
+
+constexpr int cube = 16;
+
+/// C of what was measured: of frequencies in periods per box width.
+using Measured = std::function<double(int, int, int)>;
+
+/// The tilts of projections from `least` to `most` about y, degrees: the plane of one has the frequencies (cos t, sin t) of
+/// x and z.
+Measured wedge(
+    double least, double most, const Measured& contrast = [](int, int, int) { return 1.0; }) {
+  return [=](int x, int y, int z) {
+    if (x == 0 && z == 0)
+      return contrast(x, y, z);
+    double angle = std::atan2(double(z), double(x)) * 180 / std::numbers::pi;
+    angle += angle < -90 ? 180 : angle > 90 ? -180 : 0; // k and -k are one
+    const bool within = (angle >= least && angle <= most) || (std::abs(angle) == 90 && most == 90);
+    return within ? contrast(x, y, z) : 0.0;
+  };
+}
+
+int frequency_of(int index) { return index <= cube / 2 ? index : index - cube; }
+
+/// Values [cube, cube, cube] whose spectrum is multiplied by C, axis by axis.
+std::vector<float> measured(const std::vector<double>& values, const Measured& c) {
+  constexpr int n = cube;
+  std::vector<Complex> field(values.begin(), values.end()), next(field.size());
+  const auto turn = [&](double sign) {
+    for (const int stride : {1, n, n * n}) {
+      for (int i = 0; i < n * n * n; ++i) {
+        const int own = i / stride % n, base = i - own * stride;
+        Complex sum = 0;
+        for (int k = 0; k < n; ++k)
+          sum += field[static_cast<std::size_t>(base + k * stride)] *
+                 std::polar(1.0, sign * 2 * std::numbers::pi * (k * own % n) / n);
+        next[static_cast<std::size_t>(i)] = sum;
+      }
+      field.swap(next);
+    }
+  };
+  turn(-1);
+  for (int i = 0; i < n * n * n; ++i) {
+    const int x = frequency_of(i % n), y = frequency_of(i / n % n), z = frequency_of(i / n / n);
+    const bool nyquist = 2 * std::abs(x) == n || 2 * std::abs(y) == n || 2 * std::abs(z) == n;
+    field[static_cast<std::size_t>(i)] *= nyquist ? 0 : c(x, y, z);
+  }
+  turn(1);
+  std::vector<float> result;
+  for (const Complex& value : field)
+    result.push_back(static_cast<float>(value.real() / (n * n * n)));
+  return result;
+}
+
+struct TomogramScene {
+  TemporaryFolder folder;
+  std::vector<Gaussian> gaussians = random_gaussians(8, cube / 6.0, 1.1);
+  std::vector<Particle> particles = random_particles(30, 1.0);
+  std::vector<float> map = gaussian_map(gaussians, cube);
+
+  TomogramScene() { write_map(folder / "map.mrc", map, cube); }
+
+  double depth(std::size_t i) const { return 0.7 * std::sin(double(i)); } ///< rlnOriginZ, pixels
+
+  void make(const Measured& c) const {
+    std::mt19937 engine(4);
+    std::normal_distribution<double> noise(0, 0.005);
+    for (std::size_t i = 0; i < particles.size(); ++i) {
+      const auto A = relion_matrix(particles[i]);
+      std::vector<double> values;
+      for (int z = 0; z < cube; ++z)
+        for (int y = 0; y < cube; ++y)
+          for (int x = 0; x < cube; ++x) {
+            double sum = noise(engine);
+            const double place[] = {x - cube / 2 + particles[i].x, y - cube / 2 + particles[i].y,
+                                    z - cube / 2 + depth(i)};
+            for (const auto& g : gaussians) {
+              double squares = 0;
+              for (std::size_t r = 0; r < 3; ++r)
+                squares += std::pow(place[r] - (A[r][0] * g.x + A[r][1] * g.y + A[r][2] * g.z), 2);
+              sum += g.amplitude * std::exp(-squares / (2 * g.deviation * g.deviation));
+            }
+            values.push_back(sum);
+          }
+      write_map(folder / ("v" + std::to_string(i) + ".mrc"), measured(values, c), cube);
+    }
+  }
+  /// C as RELION writes it: a cube with k at its centre minus k, or its half as of an FFT.
+  void write_measured(const std::string& name, const Measured& c, bool whole) const {
+    const int columns = whole ? cube : cube / 2 + 1;
+    std::vector<float> values;
+    for (int z = 0; z < cube; ++z)
+      for (int y = 0; y < cube; ++y)
+        for (int x = 0; x < columns; ++x)
+          values.push_back(static_cast<float>(whole ? c(cube / 2 - x, cube / 2 - y, cube / 2 - z)
+                                                    : c(x, frequency_of(y), frequency_of(z))));
+    write_volume(folder / name, values, {columns, cube, cube},
+                 {.pixel_size = pixel_size, .may_be_constant = true});
+  }
+  std::string star(const std::string& ctf, const Columns& optics = {}) const {
+    std::string text = star_text(particles, cube);
+    const auto with = [&](const std::string& name, const auto& value) {
+      text = particles_with(text, name, value);
+    };
+    with("rlnImageName", [](std::size_t i) { return "v" + std::to_string(i) + ".mrc"; });
+    with("rlnOriginZAngst", [&](std::size_t i) { return std::to_string(pixel_size * depth(i)); });
+    if (!ctf.empty())
+      with("rlnCtfImage", [&](std::size_t) { return ctf; });
+    Columns all{{"rlnImageSize", std::to_string(cube)}, {"rlnImageDimensionality", "3"}};
+    all.insert(all.end(), optics.begin(), optics.end());
+    return optics_with(text, all);
+  }
+  Judgement judge(const std::string& star_file, const std::string& options = "") const {
+    write_text(folder / "p.star", star_file);
+    run_well(folder, reconstruct + " --overwrite --star p.star --out r.mrc --reference map.mrc " + options);
+    const auto correlation = read_correlations(folder / "r_fsc.txt", 1);
+    return {*std::min_element(correlation.begin() + 2, correlation.begin() + 3 * cube / 8 + 1),
+            error_in_sphere(MrcReader(folder / "r.mrc").read_volume(), map, cube)};
+  }
+};
+
+} // namespace
+
+TEST_CASE("subtomograms are averaged by what of them was measured") {
+  const TomogramScene scene;
+  const auto well = [](const Judgement& found) {
+    INFO("correlation " << found.correlation << ", error " << found.error);
+    CHECK(found.correlation > 0.99);
+    CHECK(found.error < 0.07);
+  };
+  // Mild, lest it spreads particles beyond the box. No mirror plane: a wrong axis or sign of the file counts what was not measured.
+  const Measured contrast = [](int x, int y, int z) {
+    return std::cos(0.05 * (x * x + 0.5 * y * y + 0.7 * z * z + x * y - 0.6 * y * z));
+  };
+  const Measured tilted = wedge(-35, 65), c = wedge(-35, 65, contrast);
+  scene.make(c);
+  scene.write_measured("whole.mrc", c, true);
+  scene.write_measured("half.mrc", c, false);
+  well(scene.judge(scene.star("whole.mrc")));
+  well(scene.judge(scene.star("half.mrc")));
+  scene.write_measured(
+      "mirrored.mrc", [&](int x, int y, int z) { return c(x, y, -z); }, true);
+  CHECK(scene.judge(scene.star("mirrored.mrc")).error > 0.2);
+
+  const Columns multiplied{{"rlnCtfDataAreCtfPremultiplied", "1"}};
+  const Measured squared = [&](int x, int y, int z) { return c(x, y, z) * c(x, y, z); };
+  scene.make(squared);
+  scene.write_measured("squared.mrc", squared, false);
+  well(scene.judge(scene.star("squared.mrc", multiplied)));
+
+  scene.make(tilted);
+  well(scene.judge(scene.star(""), "--tilt-range -35 65"));
+  well(scene.judge(scene.star(""), "--tilt-range -35 65 --normalise --kernel bspline3"));
+  const double other = scene.judge(scene.star(""), "--tilt-range -65 35").error;
+  const double all = scene.judge(scene.star(""), "--tilt-range -90 90").error;
+  INFO(other << ", " << all);
+  CHECK(other > 0.1);
+  CHECK(all > 0.1);
+}
+
+TEST_CASE("what is wrong with subtomograms is told") {
+  const TomogramScene scene;
+  scene.make(wedge(-60, 60));
+  scene.write_measured("c.mrc", wedge(-60, 60), false);
+  write_volume(scene.folder / "twice.mrc", std::vector<float>(9 * 16 * 32, 1.0f), {9, 16, 32},
+               {.may_be_constant = true});
+  write_volume(scene.folder / "small.mrc", std::vector<float>(8 * 8 * 8, 1.0f), {8, 8, 8},
+               {.may_be_constant = true});
+  write_volume(scene.folder / "below.mrc", std::vector<float>(9 * 16 * 16, -0.5f), {9, 16, 16},
+               {.may_be_constant = true});
+  const auto bad = [&](const std::string& star, const std::string& options,
+                       const std::vector<std::string>& words, const std::string& program = reconstruct) {
+    write_text(scene.folder / "b.star", star);
+    expect_bad_input(scene.folder, program + " --star b.star " + options, words);
+  };
+  const std::string star = scene.star("c.mrc"), bare = scene.star("");
+  const std::string out = "--out n.mrc ";
+  bad(bare, out, {"b.star", "rlnCtfImage", "--tilt-range LEAST MOST"});
+  bad(star, out + "--tilt-range -60 60", {"has rlnCtfImage", "--tilt-range does not go with it"});
+  bad(bare, out + "--tilt-range 60 -60", {"--tilt-range: expected two rising angles", "60 and -60"});
+  bad(star, out + "--ewald", {"subtomograms", "--ewald"});
+  bad(star, out + "--no-ctf", {"subtomograms", "--no-ctf"});
+  bad(scene.star("none.mrc"), out, {"row 1", "rlnCtfImage", "none.mrc"});
+  bad(scene.star("twice.mrc"), out, {"row 1", "twice.mrc", "multiplicities", "--stack2d"});
+  bad(scene.star("small.mrc"), out, {"small.mrc", "expected 16 x 16 x 16 or 9 x 16 x 16", "8 x 8 x 8"});
+  bad(scene.star("below.mrc", {{"rlnCtfDataAreCtfPremultiplied", "1"}}), out, {"below.mrc", "CTF^2", "-0.5"});
+  const auto named = [&](const std::string& name) {
+    return particles_with(star, "rlnImageName",
+                          [&](std::size_t i) { return i == 3 ? name : "v" + std::to_string(i) + ".mrc"; });
+  };
+  bad(named("small.mrc"), out, {"row 4", "small.mrc", "16 x 16 x 16 voxels", "8 x 8 x 8"});
+  bad(named("1@v3.mrc"), out, {"row 4", "the file of a subtomogram", "1@v3.mrc"});
+  bad(star, "--out n.star", {"subtomograms", "bracewell-reconstruct averages"}, refine);
+  write_text(scene.folder / "images.star", star_text(scene.particles, cube, "v0.mrc"));
+  expect_bad_input(scene.folder, reconstruct + " --star images.star --out n.mrc --tilt-range -60 60",
+                   {"images.star"});
 }

@@ -353,6 +353,44 @@ TEST_CASE("half maps agree to 0.143 where map and truth agree to 0.5") {
   }
 }
 
+TEST_CASE("the resolution counts frequencies that no sample reached, and says how sure it is") {
+  const int box = 32;
+  // With little noise half maps say too little of such views, with much they say too much.
+  for (const auto& [deviation, count, off] : {std::tuple(0.5f, 200, -0.1), std::tuple(1.0f, 120, 0.1)}) {
+    double halves_off = 0, calibrated_off = 0, within = 0;
+    constexpr unsigned sets = 4;
+    constexpr std::size_t first = 5, shells = 10;
+    for (unsigned seed = 0; seed < sets; ++seed) {
+      auto particles = random_particles(count, 2, 5 + seed);
+      for (std::size_t i = 0; i < particles.size(); ++i)
+        if (i % 10 > 0)
+          particles[i].tilt *= 10 / 180.0;
+      Scene scene(box, 0, random_gaussians(30, 5, 0.8, 3 + seed), particles);
+      auto images = read_stack(scene.folder / "images.mrcs").values;
+      std::mt19937 engine(8 + seed);
+      std::normal_distribution<float> noise(0, deviation);
+      for (float& value : images)
+        value += noise(engine);
+      write_stack(scene.folder / "images.mrcs", images, box, box);
+      scene.reconstruction("--reference truth.mrc --local-resolution 0 --mask-diameter 48");
+      const fs::path table = scene.folder / "map_fsc.txt";
+      REQUIRE(read_text(table).find("corrected  calibrated") != std::string::npos);
+      const auto halves = read_correlations(table, 0), truth = read_correlations(table, 1),
+                 calibrated = read_correlations(table, 5), error = read_correlations(table, 6);
+      for (std::size_t s = first; s < first + shells; ++s) {
+        const double right = truth[s] * truth[s] / (2 - truth[s] * truth[s]);
+        halves_off += (halves[s] - right) / (sets * shells);
+        calibrated_off += (calibrated[s] - right) / (sets * shells);
+        within += std::abs(calibrated[s] - right) < 2 * error[s] ? 1.0 / (sets * shells) : 0;
+      }
+    }
+    CAPTURE(halves_off, calibrated_off, within);
+    CHECK(halves_off / off > 0.7);
+    CHECK(std::abs(calibrated_off) < 0.05);
+    CHECK(within > 0.9);
+  }
+}
+
 namespace {
 
 /// A real volume with random values, and what filters by |k| (periods per box) leave of it: separable sums.
