@@ -6,7 +6,7 @@
 #include "cryoem/views.hpp"
 
 #include <bracewell/fft/plan.hpp>
-#include <bracewell/project/poses.hpp>
+#include <bracewell/project/options.hpp>
 
 #include <array>
 #include <cstddef>
