@@ -65,6 +65,7 @@ struct Label {
 /// Sums of several numbers; Kokkos' default reduction calls the constructor and +=.
 template <int Count>
 struct Sums {
+  static constexpr int count = Count;
   double values[Count] = {};
   KOKKOS_FUNCTION Sums& operator+=(const Sums& other) {
     for (int i = 0; i < Count; ++i)

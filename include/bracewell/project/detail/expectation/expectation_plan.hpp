@@ -118,6 +118,8 @@ struct ExpectationPlan {
   static constexpr std::int64_t most_images = 256; ///< at once, where scores are not kept
   static constexpr std::int64_t list_images = 16;  ///< at once, of lists of their own
   static constexpr std::int64_t sum_bytes = std::int64_t(64) << 20;
+  static constexpr std::int64_t sum_threads =
+      1 << 18; ///< that SumOverPoses has at least on GPUs, if parts allow it
 
   Scoring scoring;
   ProjectionOptions options;
@@ -139,6 +141,7 @@ struct ExpectationPlan {
   Memory<RankedCandidate<T>> ranked;
   Memory<T> totals, matrices, overlaps, powers;
   Memory<PosteriorSums> posterior_sums;
+  Memory<SharesBelow> shares_below;
   Memory<std::int32_t> listed;
   Memory<Complex> data, projections;
   Memory<T> weights;
@@ -160,10 +163,11 @@ struct ExpectationPlan {
   }
 
   std::size_t memory_bytes() const {
-    return scoring.memory_bytes() +
-           bytes_of(scores, shell, order, begin, constants, image_powers, variances, shift_values, shift_logs,
-                    class_logs, pose_logs, part_sums, evidence, wanted, support, ranges, ranked, totals,
-                    matrices, overlaps, powers, posterior_sums, listed, data, projections, weights);
+    return scoring.memory_bytes() + bytes_of(scores, shell, order, begin, constants, image_powers, variances,
+                                             shift_values, shift_logs, class_logs, pose_logs, part_sums,
+                                             evidence, wanted, support, ranges, ranked, totals, matrices,
+                                             overlaps, powers, posterior_sums, shares_below, listed, data,
+                                             projections, weights);
   }
 
   /// @param noise  [count|1, given] variances of shells, of which the first are taken
@@ -453,19 +457,43 @@ private:
                                         at(targets.shifts, ranks)});
     const bool shells_wanted = targets.shell_sums != nullptr, sums = volumes.data || shells_wanted;
     if (sums || targets.shares || targets.counts || targets.shift_sums)
-      sum_group<Kernel, D>(space, reference, list, group, part, own_class_logs, targets, volumes);
+      sum_group<Kernel, D>(space, reference, list, group, part, left_out, own_class_logs, targets, volumes);
+  }
+
+  /// Raises the least posterior that is kept as far as the share allows, by two searches among limits.
+  template <class Kernel, int D, class Reference>
+  void raise_limits(const Space& space, const Reference& reference, const ExpectationList<T>& list,
+                    const Group& group, double left_out, const T* own_class_logs) {
+    const std::int64_t n = group.images;
+    grow(space, shares_below, "shares_below", n);
+    for (const double share : {1., 1. / SharesBelow::count}) { // of the way to 1
+      fill(space, "Bracewell::Expectation::no_shares", shares_below.data(), n, SharesBelow());
+      for_tiles(reference, list, group, own_class_logs, [&](const Reference&, const CandidateTile<T>& tile) {
+        Kokkos::parallel_for(
+            "Bracewell::Expectation::shares_below", Teams(space, static_cast<int>(n), team_size),
+            SumBelowLimits<T>{tile, evidence.data(), wanted.data(), T(share), shares_below.data()});
+      });
+      Kokkos::parallel_for("Bracewell::Expectation::limits", Range(space, 0, n),
+                           RaiseLimit<T>{shares_below.data(), left_out / 2, T(share), evidence.data()});
+    }
   }
 
   /// The second sweep: sums with the posteriors.
   template <class Kernel, int D, class Reference, class Volumes>
   void sum_group(const Space& space, const Reference& reference, const ExpectationList<T>& list,
-                 const Group& group, const Scoring& part, const T* own_class_logs,
+                 const Group& group, const Scoring& part, double left_out, const T* own_class_logs,
                  const ExpectationTargets<T>& targets, const Volumes& volumes) {
     const std::int64_t n = group.images, frequencies = scoring.tables.count,
                        elements = scoring.layout.elements();
     const bool shells_wanted = targets.shell_sums != nullptr, sums = volumes.data || shells_wanted;
+    const int shell_parts = is_host<Space>
+                                ? 1
+                                : static_cast<int>(std::clamp<std::int64_t>(
+                                      sum_threads / std::max<std::int64_t>(n * frequencies, 1), 1, 64));
     grow(space, posterior_sums, "posterior_sums", n);
     fill(space, "Bracewell::Expectation::no_sums", posterior_sums.data(), n, PosteriorSums());
+    if (group.kept && left_out > 0)
+      raise_limits<Kernel, D>(space, reference, list, group, left_out, own_class_logs);
     grow(space, totals, "totals", n * group.tile);
     std::int64_t at_once = 0;
     if (sums) {
@@ -486,10 +514,11 @@ private:
     }
     if (shells_wanted) {
       grow(space, projections, "projections", at_once * elements);
-      grow(space, overlaps, "overlaps", n * frequencies);
-      grow(space, powers, "powers", n * frequencies);
-      clear(space, "Bracewell::Expectation::zero", overlaps.data(), n * frequencies);
-      clear(space, "Bracewell::Expectation::zero", powers.data(), n * frequencies);
+      const std::int64_t size = shell_parts * n * frequencies;
+      grow(space, overlaps, "overlaps", size);
+      grow(space, powers, "powers", size);
+      clear(space, "Bracewell::Expectation::zero", overlaps.data(), size);
+      clear(space, "Bracewell::Expectation::zero", powers.data(), size);
     }
     for_tiles(
         reference, list, group, own_class_logs, [&](const Reference& own, const CandidateTile<T>& tile) {
@@ -516,7 +545,7 @@ private:
             add_listed<Kernel, D>(space, own, tile.class_index,
                                   Tile{part.tables, part.one_filter, scoring.layout, tile.values,
                                        totals.data(), n, tile.poses, tile.shifts, here, some},
-                                  shells_wanted, volumes);
+                                  shells_wanted ? shell_parts : 0, volumes);
           }
         });
     const auto at = [&](auto* target, std::int64_t stride) {
@@ -527,16 +556,16 @@ private:
                                                at(targets.counts, 1), at(targets.shift_sums, 3)});
     if (shells_wanted)
       Kokkos::parallel_for("Bracewell::Expectation::shells", Range(space, 0, n * shells.count),
-                           SumShells<T>{shells, overlaps.data(), powers.data(), frequencies,
+                           SumShells<T>{shells, overlaps.data(), powers.data(), shell_parts, n, frequencies,
                                         image_powers.data() + group.first * shells.count,
                                         variances.data() + group.first * noise_stride, noise_stride,
                                         posterior_sums.data(), at(targets.shell_sums, 3 * shells.count)});
   }
 
-  /// The sums of listed poses.
+  /// The sums of listed poses; shell_parts: parts of the sums of shells, 0: these are not wanted.
   template <class Kernel, int D, class Reference, class Volumes>
   void add_listed(const Space& space, const Reference& own, int class_index, const Tile& tile,
-                  bool shells_wanted, const Volumes& volumes) const {
+                  int shell_parts, const Volumes& volumes) const {
     const std::int64_t count = tile.listed_count;
     const auto poses = poses_at<D>(matrices.data(), count);
     if (volumes.data) {
@@ -554,12 +583,13 @@ private:
                                             .weights = image_array<const T>(count, weights.data())},
           options);
     }
-    if (shells_wanted) {
+    if (shell_parts > 0) {
       Impl::project<Kernel, 2, D>(space, own, poses, image_array<Complex>(count, projections.data()),
                                   options);
-      Kokkos::parallel_for("Bracewell::Expectation::sum_poses", Range(space, 0, tile.images * tile.blocks()),
-                           SumOverPoses<Space, T, Scoring::items_first>{tile, projections.data(),
-                                                                        overlaps.data(), powers.data()});
+      Kokkos::parallel_for("Bracewell::Expectation::sum_poses",
+                           Range(space, 0, shell_parts * tile.images * tile.blocks()),
+                           SumOverPoses<Space, T, Scoring::items_first>{
+                               tile, projections.data(), overlaps.data(), powers.data(), shell_parts});
     }
   }
 };

@@ -188,7 +188,8 @@ struct SumOverImages {
   }
 };
 
-/// The sums of projections at listed poses with the posteriors of images.
+/// The sums of projections at listed poses with the posteriors of images. Poses are taken in parts, each of which has sums of
+/// its own: images and frequencies alone are too few threads for a GPU.
 template <class Space, class T, bool items_first>
 struct SumOverPoses {
   using Tile = PosteriorTile<Space, T, items_first>;
@@ -196,14 +197,16 @@ struct SumOverPoses {
 
   Tile tile;
   const Kokkos::complex<T>* projections; ///< [listed, h, w/2+1]
-  T *overlaps, *powers; ///< [images, frequencies] added to: of w Re(conj(X) C P) and w |C P|^2
+  T *overlaps, *powers; ///< [parts, images, frequencies] added to: of w Re(conj(X) C P) and w |C P|^2
+  int parts;
 
   KOKKOS_FUNCTION void operator()(std::int64_t index) const {
-    const std::int64_t blocks = tile.blocks(), image = index / blocks,
-                       first = (index - image * blocks) * block;
+    const std::int64_t blocks = tile.blocks(), row = index / blocks, part = row / tile.images,
+                       image = row - part * tile.images, first = (index - row * blocks) * block,
+                       end = tile.listed_count * (part + 1) / parts;
     const int count = tile.length(first);
     T overlap[block] = {}, power[block] = {};
-    for (std::int64_t place = 0; place < tile.listed_count; ++place) {
+    for (std::int64_t place = tile.listed_count * part / parts; place < end; ++place) {
       const int pose = tile.listed[place];
       const T total = tile.totals[image * tile.poses + pose];
       if (!(total > 0))
@@ -219,7 +222,7 @@ struct SumOverPoses {
       }
     }
     for (int f = 0; f < count; ++f) {
-      const std::int64_t to = image * tile.tables.count + first + f;
+      const std::int64_t to = row * tile.tables.count + first + f;
       overlaps[to] += overlap[f];
       powers[to] += power[f] * tile.tables.filters(tile.one_filter ? 0 : image, first + f);
     }
@@ -230,8 +233,9 @@ struct SumOverPoses {
 template <class T>
 struct SumShells {
   FrequencyShells shells;
-  const T *overlaps, *powers; ///< [images, frequencies]
-  std::int64_t frequencies;
+  const T *overlaps, *powers; ///< [parts, images, frequencies]
+  int parts;
+  std::int64_t images, frequencies;
   const double* image_powers; ///< [images, shells]
   const T* variances;         ///< [images|1, shells]
   std::int64_t noise_stride;
@@ -242,10 +246,12 @@ struct SumShells {
     const std::int64_t image = index / shells.count;
     const int shell = static_cast<int>(index - image * shells.count);
     double overlap = 0, power = 0;
-    for (std::int32_t j = shells.begin[shell]; j < shells.begin[shell + 1]; ++j) {
-      overlap += double(overlaps[image * frequencies + shells.order[j]]);
-      power += double(powers[image * frequencies + shells.order[j]]);
-    }
+    for (int part = 0; part < parts; ++part)
+      for (std::int32_t j = shells.begin[shell]; j < shells.begin[shell + 1]; ++j) {
+        const std::int64_t at = (part * images + image) * frequencies + shells.order[j];
+        overlap += double(overlaps[at]);
+        power += double(powers[at]);
+      }
     const double variance = double(variances[image * noise_stride + shell]);
     sums[3 * index] = posteriors[image].values[0] * image_powers[index];
     sums[3 * index + 1] = 2 * variance * overlap;
