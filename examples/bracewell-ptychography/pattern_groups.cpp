@@ -20,14 +20,14 @@ struct TakePixel {
   const float* frames;        ///< [count, frame]
   const std::int64_t* places; ///< [pixels]: in the frame; -1: not measured
   float* patterns;            ///< [count, pixels]
-  double* sums;               ///< [2, pixels]: of counts and of their square roots
+  double* sums;               ///< [3, pixels]: of counts t, of their square roots and of t log t
   const float *dark, *gain;   ///< [pixels], or null: subtracted, and multiplied by
   std::int64_t* not_finite;   ///< the first element of the patterns that is not finite
   std::int64_t count, frame, pixels;
 
   KOKKOS_FUNCTION void operator()(std::int64_t pixel) const {
     const std::int64_t place = places[pixel];
-    double sum = 0, roots = 0;
+    double sum = 0, roots = 0, logs = 0;
     for (std::int64_t k = 0; k < count; ++k) {
       float value = place < 0 ? 0.0f : frames[k * frame + place];
       if (dark)
@@ -40,9 +40,11 @@ struct TakePixel {
       patterns[k * pixels + pixel] = counts;
       sum += counts;
       roots += Kokkos::sqrt(counts);
+      logs += counts > 0 ? double(counts) * Kokkos::log(double(counts)) : 0.;
     }
     sums[pixel] += sum;
     sums[pixels + pixel] += roots;
+    sums[2 * pixels + pixel] += logs;
   }
 };
 
@@ -72,7 +74,7 @@ double bytes_for_groups(const Measurement& measurement, std::int64_t count) {
   const Plan plan(measurement, count);
   const double stored = double(plan.slots + (kernels_run_on_host ? 0 : 2)) * double(plan.frame_bytes),
                values = 4.0 * double((plan.converted ? plan.frame : 0) + plan.pixels);
-  return double(plan.group) * (stored + values) + 24.0 * double(plan.pixels);
+  return double(plan.group) * (stored + values) + 32.0 * double(plan.pixels);
 }
 
 std::vector<StageTime> for_each_group(const Space& space, const Measurement& measurement,
@@ -84,7 +86,7 @@ std::vector<StageTime> for_each_group(const Space& space, const Measurement& mea
   const std::int64_t pixels = plan.pixels, frame_bytes = plan.frame_bytes, frame = plan.frame,
                      group = plan.group;
   if (plan.groups == 0) {
-    sums.assign(static_cast<std::size_t>(2 * pixels), 0);
+    sums.assign(static_cast<std::size_t>(3 * pixels), 0);
     return {};
   }
   const auto n = static_cast<std::size_t>(measurement.detector());
@@ -104,7 +106,7 @@ std::vector<StageTime> for_each_group(const Space& space, const Measurement& mea
     return view;
   };
   const auto dark = of_pixels(measurement.dark()), gain = of_pixels(measurement.gain());
-  const DeviceView<double*> sum("Bracewell::examples::sums", static_cast<std::size_t>(2 * pixels));
+  const DeviceView<double*> sum("Bracewell::examples::sums", static_cast<std::size_t>(3 * pixels));
   const DeviceView<std::int64_t*> not_finite("Bracewell::examples::not_finite", 1);
   Kokkos::deep_copy(space, not_finite, none);
 

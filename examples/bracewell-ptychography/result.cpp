@@ -113,13 +113,25 @@ double noise_of_root(double mean) {
   return 2 * mean - 2 * std::sqrt(mean) * root;
 }
 
-/// Sums of squares of differences of amplitudes, as parts of all counts.
+/// Mean of mean - n + n log(n / mean) over Poisson's n.
+double noise_of_deviance(double mean) {
+  if (mean > 30)
+    return 0.5 + 1 / (12 * mean);
+  if (mean <= 0)
+    return 0;
+  double sum = -mean * std::log(mean), part = std::exp(-mean);
+  for (int n = 1; n < 100; ++n)
+    sum += n * std::log(n) * (part *= mean / n);
+  return sum;
+}
+
+/// What the loss sums, squares of differences of amplitudes or halves of Poisson's deviances, as parts of all counts.
 struct Residuals {
   double reached, noise,
       without; ///< noise: of counting alone, 0 where values are no counts; without: of one pattern for all
 };
 
-/// Of an amplitude loss of patterns as counted.
+/// Of the loss of patterns as counted.
 Residuals residuals(const Job& job, const Totals& totals, double loss) {
   const auto count = double(job.measurement().count());
   Residuals all{loss * count * std::pow(job.shape().detector, 2), 0, 0};
@@ -128,8 +140,12 @@ Residuals residuals(const Job& job, const Totals& totals, double loss) {
                       type != StoredType::Float64 && job.measurement().gain().empty() &&
                       job.measurement().dark().empty();
   for (std::size_t pixel = 0; pixel < totals.pattern.size(); ++pixel) {
-    all.without += totals.pattern[pixel] - totals.roots[pixel] * totals.roots[pixel] / count;
-    all.noise += counts ? count * noise_of_root(totals.pattern[pixel] / count) : 0;
+    const double sum = totals.pattern[pixel], mean = sum / count;
+    const bool poisson = job.loss() == PatternLoss::Poisson;
+    all.without += poisson ? totals.logs[pixel] - (sum > 0 ? sum * std::log(mean) : 0)
+                           : sum - totals.roots[pixel] * totals.roots[pixel] / count;
+    if (counts)
+      all.noise += count * (poisson ? noise_of_deviance(mean) : noise_of_root(mean));
   }
   for (double* const sum : {&all.reached, &all.noise, &all.without})
     *sum /= totals.counts;
@@ -137,7 +153,11 @@ Residuals residuals(const Job& job, const Totals& totals, double loss) {
 }
 
 bool has_residuals(const Job& job) {
-  return job.loss() == PatternLoss::Amplitude && job.loss_options().scale == PatternScale::None;
+  return job.loss() != PatternLoss::LeastSquares && job.loss_options().scale == PatternScale::None;
+}
+
+std::string residual_name(const Job& job) {
+  return job.loss() == PatternLoss::Poisson ? "Poisson residual " : "amplitude residual ";
 }
 
 } // namespace
@@ -158,8 +178,9 @@ void judge(const Job& job, const Totals& totals, const std::vector<double>& loss
   const double gained = all.without - all.reached, to_gain = all.without - all.noise;
   if (to_gain < 0.02 * all.without || gained > 0.5 * to_gain)
     return;
-  const std::string between = ": the amplitude residual of " + four_digits(all.reached) + " lies between " +
-                              four_digits(all.noise) + " of counting noise and " + four_digits(all.without) +
+  const std::string reached = ": the " + residual_name(job) + "of " + four_digits(all.reached),
+                    between = reached + " lies between " + four_digits(all.noise) +
+                              " of counting noise and " + four_digits(all.without) +
                               " of one and the same pattern everywhere",
                     attempts =
                         job.measurement().near_field()
@@ -168,8 +189,7 @@ void judge(const Job& job, const Totals& totals, const std::vector<double>& loss
                               "--refine-positions";
   job.provenance().assume(job.measurement().path().string() +
                           (gained > 0 ? between + ": this is hardly a result"
-                                      : ": the amplitude residual of " + four_digits(all.reached) +
-                                            " is above the residual of one pattern for all, " +
+                                      : reached + " is above the residual of one pattern for all, " +
                                             four_digits(all.without) + ": this is no result") +
                           attempts);
 }
@@ -347,7 +367,7 @@ std::string summary(const Job& job, const Reconstruction& result, const Totals& 
                      four_digits(result.losses.front()) + " to " + four_digits(result.losses.back());
   if (has_residuals(job)) {
     const Residuals all = residuals(job, totals, result.losses.back());
-    text += ", amplitude residual " + four_digits(all.reached);
+    text += ", " + residual_name(job) + four_digits(all.reached);
     if (all.noise > 0)
       text += " (counting noise " + four_digits(all.noise) + ")";
   }

@@ -43,9 +43,10 @@ Totals load(const Space& space, const Measurement& measurement, std::span<const 
   };
   timings.stages(for_each_group(space, measurement, which, store, totals.pattern));
   sum_over_processes(space, in_order, host_view(totals.pattern));
-  const auto middle = totals.pattern.begin() + n * n;
-  totals.roots.assign(middle, totals.pattern.end());
-  totals.pattern.erase(middle, totals.pattern.end());
+  const auto roots = totals.pattern.begin() + n * n, logs = roots + n * n;
+  totals.roots.assign(roots, logs);
+  totals.logs.assign(logs, totals.pattern.end());
+  totals.pattern.erase(roots, totals.pattern.end());
   totals.counts = std::accumulate(totals.pattern.begin(), totals.pattern.end(), 0.0);
   return totals;
 }

@@ -17,6 +17,7 @@ struct Totals {
   double counts = 0;                ///< of all good pixels
   std::vector<double> pattern = {}; ///< [n, n], summed over the scan
   std::vector<double> roots = {};   ///< [n, n]: of the square roots of the same
+  std::vector<double> logs = {};    ///< [n, n]: of t log t of counts t
 
   /// The root of the mean count of a pixel.
   double root(const Job& job) const {

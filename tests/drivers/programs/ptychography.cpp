@@ -750,8 +750,13 @@ TEST_CASE("pixels that did not count are masked, and said") {
 
 namespace {
 
-/// Of counting alone, as a part of all counts: the sum of (sqrt n - sqrt mean)^2 over Poisson's n, per pixel of the mean pattern.
-double counting_noise(const std::vector<std::uint32_t>& counts, std::size_t pixels) {
+double squared_difference_of_roots(int n, double mean) { return std::pow(std::sqrt(n) - std::sqrt(mean), 2); }
+double half_deviance(int n, double mean) { return mean - n + (n > 0 ? n * std::log(n / mean) : 0); }
+
+/// Of counting alone, as a part of all counts: the sum of part(n, mean) over Poisson's n, per pixel of the mean pattern.
+template <class Count>
+double counting_noise(const std::vector<Count>& counts, std::size_t pixels,
+                      double (*part)(int, double) = squared_difference_of_roots) {
   const double patterns = double(counts.size()) / double(pixels);
   double noise = 0, all = 0;
   for (std::size_t pixel = 0; pixel < pixels; ++pixel) {
@@ -760,8 +765,8 @@ double counting_noise(const std::vector<std::uint32_t>& counts, std::size_t pixe
       sum += counts[i];
     const double mean = sum / patterns;
     double chance = std::exp(-mean), squares = 0;
-    for (int n = 0; n < 10 * mean + 50; chance *= mean / ++n)
-      squares += chance * std::pow(std::sqrt(n) - std::sqrt(mean), 2);
+    for (int n = 0; mean > 0 && n < 10 * mean + 50; chance *= mean / ++n)
+      squares += chance * part(n, mean);
     noise += patterns * squares, all += sum;
   }
   return noise / all;
@@ -1268,9 +1273,11 @@ TEST_CASE("few counts are compared by Poisson's loss, and it is said") {
   double all = 0;
   for (const float value : patterns)
     all += value;
+  std::string summary;
   const auto error = [&](const std::string& options, const std::string& says) {
     const Outcome outcome =
         run(folder, program + " --object-pixel 2e-11 --reference truth.h5 --out out.h5 " + options);
+    summary = outcome.out;
     INFO(outcome.err);
     REQUIRE(outcome.code == 0);
     CHECK(outcome.err.find(says) != std::string::npos);
@@ -1290,6 +1297,10 @@ TEST_CASE("few counts are compared by Poisson's loss, and it is said") {
     few_counts.write<std::complex<float>>("/probe", {ThickScan::m, ThickScan::m}, probe);
     few_counts.commit();
     const double own = error("--data few.h5", "for which --loss poisson is taken");
+    const double noise = counting_noise(counts, ThickScan::m * ThickScan::m, half_deviance);
+    CHECK(std::abs(number_after(summary, "counting noise ") - noise) < 0.001 * noise);
+    CHECK(number_after(summary, "Poisson residual ") < noise);
+    CHECK(number_after(summary, "Poisson residual ") > 0.5 * noise);
     CHECK(error("--data few.h5 --loss poisson", "") == own);
     chosen += own;
     amplitude += error("--data few.h5 --loss amplitude", "counts in a bright pixel: --loss poisson explains");
