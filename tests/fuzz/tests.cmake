@@ -3,6 +3,7 @@ if(NOT TARGET test_fuzz_seeds)
   return()
 endif()
 set(program_readers ${PROJECT_SOURCE_DIR}/examples/bracewell-ptychography/measurement.cpp
+  ${PROJECT_SOURCE_DIR}/examples/bracewell-ptychography/other_formats.cpp
   ${PROJECT_SOURCE_DIR}/examples/bracewell-ptychography/object_file.cpp
   ${PROJECT_SOURCE_DIR}/examples/bracewell-tomography/angle_text.cpp
   ${PROJECT_SOURCE_DIR}/examples/bracewell-tomography/frame_stack.cpp
