@@ -41,6 +41,7 @@
 #include <bracewell/project/filter_gradients.hpp>
 #include <bracewell/project/options.hpp>
 #include <bracewell/project/points.hpp>
+#include <bracewell/project/pose_sums.hpp>
 #include <bracewell/project/prepare_map.hpp>
 #include <bracewell/project/prepared_reference.hpp>
 #include <bracewell/project/project.hpp>

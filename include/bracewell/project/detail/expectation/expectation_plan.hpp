@@ -437,7 +437,7 @@ private:
                            tile.ranges.first != nullptr);
           Kokkos::parallel_for("Bracewell::Expectation::sum_parts",
                                Teams(space, static_cast<int>(n * tile.parts()), is_host<Space> ? 1 : 128),
-                               SumParts<T>{tile, part_sums.data()});
+                               SumPosteriorParts<T>{tile, part_sums.data()});
           if (ranks_wanted)
             Kokkos::parallel_for("Bracewell::Expectation::rank", images,
                                  RankCandidates<T>{tile, part_sums.data(), ranked.data(), ranks});

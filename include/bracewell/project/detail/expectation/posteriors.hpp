@@ -140,7 +140,7 @@ struct PartSum {
 
 /// Sums of the weights of the parts of a tile, a team each.
 template <class T>
-struct SumParts {
+struct SumPosteriorParts {
   CandidateTile<T> tile;
   PartSum<T>* sums; ///< [images, parts of image]
 

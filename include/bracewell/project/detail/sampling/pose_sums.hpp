@@ -2,11 +2,11 @@
 #pragma once
 
 #include <bracewell/impl/execution.hpp>
-#include <bracewell/project/building_blocks.hpp>
 #include <bracewell/project/detail/sampling/padded_windows.hpp>
 #include <bracewell/project/detail/sampling/sampler.hpp>
 #include <bracewell/project/detail/tiles.hpp>
 #include <bracewell/project/detail/tuning.hpp>
+#include <bracewell/project/pose_sums.hpp>
 
 #include <algorithm>
 #include <limits>
