@@ -127,9 +127,14 @@ int main(int argc, char** argv) {
                  "0 makes no such map. The default is seven times the resolution")
       ->check(CLI::NonNegativeNumber)
       ->type_name("ANGSTROM");
-  app.add_option("--tilt-range", reconstruction.tilts,
-                 "least and largest tilt about y of subtomograms without rlnCtfImage; the wedge beyond was "
-                 "not measured")
+  app.add_option_function<std::vector<double>>(
+         "--tilt-range",
+         [&reconstruction](const std::vector<double>& range) {
+           reconstruction.tilts = {range[0], range[1]};
+         },
+         "least and largest tilt about y of subtomograms without rlnCtfImage; the wedge beyond was not "
+         "measured")
+      ->expected(2)
       ->type_name("LEAST MOST");
   add_b_factor_sign(app, options.run.b_factor_sign);
   app.add_option("--pixel-size", options.run.pixel_size, "pixel size, instead of the STAR file's")

@@ -33,7 +33,9 @@ struct Scene {
     write_text(folder / "particles.star", star_text(particles, box, "images.mrcs"));
     write_text(folder / "poses.star", star_text(particles, box));
     Hdf5Writer scan(folder / "scan.h5");
-    const std::vector<float> values(8 * 2 * 32, 1.0f);
+    std::vector<float> values(8 * 2 * 32, 1.0f);
+    for (std::size_t i = 0; i < values.size(); ++i)
+      values[i] += i % 32 == 16 ? 1.0f : 0.0f; // scans of one value are refused
     scan.write<float>("/exchange/data", {8, 2, 32}, values);
     scan.commit();
   }
