@@ -5,6 +5,7 @@
 #include "common/processes.hpp"
 
 #include <iostream>
+#include <vector>
 
 namespace {
 
