@@ -1,7 +1,6 @@
 // The worked examples of docs/conventions.md and docs/calls.md: what stands between "// [name" and "// name]" is shown there,
 // word for word.
 
-#include "../deep_copy.hpp"
 #include "../page_examples.hpp"
 
 #include <bracewell/geometry/euler.hpp>
@@ -146,7 +145,7 @@ TEST_CASE("shifts") {
   const auto matrices = identity(2);
   // [shift
   const View<Complex***> reconstruction("reconstruction", 1, 8, 5);
-  Test::deep_copy(reconstruction, Complex(1)); // a point at the origin
+  Kokkos::deep_copy(reconstruction, Complex(1)); // a point at the origin
   const View<double***> shifts("shifts", 1, 1, 2);
   shifts(0, 0, 0) = 1; // down by one row
   shifts(0, 0, 1) = 2; // right by two columns
@@ -192,7 +191,7 @@ TEST_CASE("the inner product") {
     return sum;
   };
   const View<Complex***> reconstruction("reconstruction", 1, 8, 5), data("data", 1, 8, 5);
-  Test::deep_copy(reconstruction, Complex(1));
+  Kokkos::deep_copy(reconstruction, Complex(1));
   const View<Complex****> projections("projections", 1, 1, 7, 4);
   const ProjectionOptions options{.oversampling = 8. / 7}; // stated where boxes differ
   project(space, reconstruction, {.matrices = matrices}, HalfSpectrum{projections, 7}, options);
@@ -207,7 +206,7 @@ TEST_CASE("cotangents") {
   const auto matrices = identity(2);
   // [cotangent
   const View<Complex***> reconstruction("reconstruction", 1, 8, 5);
-  Test::deep_copy(reconstruction, Complex(1));
+  Kokkos::deep_copy(reconstruction, Complex(1));
   const View<double***> shifts("shifts", 1, 1, 2), shift_gradients("gradients", 1, 1, 2);
   shifts(0, 0, 1) = 0.7;
   // L = Im P(k) at k = (1, 0): P = exp(-2 pi i s / 8), L = -sin(2 pi s / 8)
@@ -253,7 +252,7 @@ TEST_CASE("what is overwritten and what is added to") {
   // [accumulate
   const View<Complex***> reconstruction("reconstruction", 1, 8, 5), data("data", 1, 8, 5),
       gradient("gradient", 1, 8, 5);
-  Test::deep_copy(reconstruction, Complex(1));
+  Kokkos::deep_copy(reconstruction, Complex(1));
   const View<Complex****> projections("projections", 1, 1, 8, 5);
   for (int call = 1; call <= 2; ++call) {
     project(space, reconstruction, {.matrices = matrices}, projections);
@@ -273,7 +272,7 @@ TEST_CASE("empty problems") {
   const View<Complex***> reconstruction("reconstruction", 1, 8, 5), data("data", 1, 8, 5);
   const View<Complex****> projections("projections", 1, 0, 8, 5); // no poses
   const View<double****> matrices("matrices", 1, 0, 2, 2);
-  Test::deep_copy(data, Complex(7));
+  Kokkos::deep_copy(data, Complex(7));
   project(space, reconstruction, {.matrices = matrices}, projections);
   backproject(space, projections, {.matrices = matrices}, {.data = data});
   CHECK(data(0, 3, 2) == Complex(7));
@@ -311,8 +310,8 @@ TEST_CASE("weights") {
     matrices(0, p, 0, 1) = -(matrices(0, p, 1, 0) = std::sin(pi * p / poses));
   }
   const View<Complex****> projections("projections", 1, poses, 32, 17);
-  Test::deep_copy(projections, Complex(1));
-  Test::deep_copy(weights, 1);
+  Kokkos::deep_copy(projections, Complex(1));
+  Kokkos::deep_copy(weights, 1);
   double gain[2];
   for (const bool absolute : {false, true}) {
     const View<Complex***> data("data", 1, 32, 17);
