@@ -240,7 +240,8 @@ void for_each_sample(const Space& space, const char* label, const HalfSpectrumLa
 
 /// Adds a value of every sample with |k| <= radius of all projections around its position, at the speed of backproject:
 /// F(t) += w(q - t) v exp(2 pi i k.s/n) for every tap t, with q = oversampling A k. On GPUs neighbouring samples are summed
-/// before they are added. On hosts every thread adds to a copy of its own. Does not wait.
+/// before they are added. On hosts every thread adds to a copy of its own. Does not wait. In float every addition to an element
+/// rounds it: give some 10^4 poses at a time, and add their volumes in double. backproject does so by itself.
 /// \code
 /// insert_samples(space, "backproject", box, poses, matrices, shifts, 1.f, Inserter<CatmullRom, float, 3, Mates::Both>{volume},
 ///                KOKKOS_LAMBDA(std::int64_t pose, const int(&k)[2], std::int64_t element) {

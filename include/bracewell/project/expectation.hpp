@@ -171,14 +171,8 @@ template <class ExecutionSpace, class T>
 ProjectionOptions Expectation<ExecutionSpace, T>::check(const ExpectationSizes& sizes,
                                                         ProjectionOptions options) {
   constexpr Impl::Arguments arguments{"Expectation"};
-  arguments.within<std::int64_t>("sizes.images", sizes.images, 0, std::int64_t(1) << 30);
-  arguments.within("sizes.shifts", sizes.shifts, 0, 1 << 20);
-  arguments.within("sizes.height", sizes.height, 1, 32768);
-  arguments.within("sizes.width", sizes.width, 1, 32768);
-  arguments.within("sizes.best", sizes.best, 0, 1 << 16);
+  Impl::check_scoring_sizes(arguments, sizes, 1 << 20, options);
   arguments.within<std::int64_t>("sizes.bytes", sizes.bytes, 0, std::int64_t(1) << 32);
-  options.radius = options.radius.value_or(std::min(sizes.height, sizes.width) / 2.);
-  arguments.within("options.radius", *options.radius, 0., 1e9);
   arguments.require(options.strategy != Strategy::Duplicated, "options.strategy",
                     "Automatic, Atomic or Owned", "Duplicated");
   return options;

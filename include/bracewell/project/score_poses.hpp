@@ -235,13 +235,7 @@ template <class ExecutionSpace, class T>
 ProjectionOptions PoseScoring<ExecutionSpace, T>::check(const PoseScoringSizes& sizes,
                                                         ProjectionOptions options) {
   constexpr Impl::Arguments arguments{"PoseScoring"};
-  arguments.within<std::int64_t>("sizes.images", sizes.images, 0, std::int64_t(1) << 30);
-  arguments.within("sizes.shifts", sizes.shifts, 0, 1 << 24);
-  arguments.within("sizes.height", sizes.height, 1, 32768);
-  arguments.within("sizes.width", sizes.width, 1, 32768);
-  arguments.within("sizes.best", sizes.best, 0, 1 << 16);
-  options.radius = options.radius.value_or(std::min(sizes.height, sizes.width) / 2.);
-  arguments.within("options.radius", *options.radius, 0., 1e9);
+  Impl::check_scoring_sizes(arguments, sizes, 1 << 24, options);
   return options;
 }
 

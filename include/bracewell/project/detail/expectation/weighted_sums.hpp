@@ -132,9 +132,9 @@ struct PosteriorTile {
     return layout.row(k) + k[0];
   }
 
-  /// sum = sum over shifts of posterior exp(2 pi i k.s / n).
-  KOKKOS_INLINE_FUNCTION void sum_phases(std::int64_t image, int pose, std::int64_t first, int count,
-                                         T (&real)[block], T (&imaginary)[block]) const {
+  /// The image w C X times the sum over shifts of posterior exp(2 pi i k.s / n): moved back by all of them.
+  KOKKOS_INLINE_FUNCTION void move_back(std::int64_t image, int pose, std::int64_t first, int count,
+                                        T (&real)[block], T (&imaginary)[block]) const {
     for (int f = 0; f < count; ++f)
       real[f] = imaginary[f] = 0;
     const T* const own = posteriors + (image * poses + pose) * shifts;
@@ -147,6 +147,12 @@ struct PosteriorTile {
         real[f] += posterior * phase.real();
         imaginary[f] += posterior * phase.imag();
       }
+    }
+    for (int f = 0; f < count; ++f) {
+      const Complex x = tables.images(image, first + f);
+      const T a = real[f], b = imaginary[f];
+      real[f] = x.real() * a - x.imag() * b;
+      imaginary[f] = x.real() * b + x.imag() * a;
     }
   }
 };
@@ -171,11 +177,10 @@ struct SumOverImages {
       if (!(total > 0))
         continue;
       T a[block], b[block];
-      tile.sum_phases(image, pose, first, count, a, b);
+      tile.move_back(image, pose, first, count, a, b);
       for (int f = 0; f < count; ++f) {
-        const auto x = tile.tables.images(image, first + f);
-        real[f] += x.real() * a[f] - x.imag() * b[f];
-        imaginary[f] += x.real() * b[f] + x.imag() * a[f];
+        real[f] += a[f];
+        imaginary[f] += b[f];
         weight[f] += total * tile.tables.filters(tile.one_filter ? 0 : image, first + f);
       }
     }
@@ -212,12 +217,10 @@ struct SumOverPoses {
       if (!(total > 0))
         continue;
       T a[block], b[block];
-      tile.sum_phases(image, pose, first, count, a, b);
+      tile.move_back(image, pose, first, count, a, b);
       for (int f = 0; f < count; ++f) {
-        const auto x = tile.tables.images(image, first + f);
         const auto p = projections[place * tile.layout.elements() + tile.element(first + f)];
-        overlap[f] +=
-            (x.real() * a[f] - x.imag() * b[f]) * p.real() + (x.real() * b[f] + x.imag() * a[f]) * p.imag();
+        overlap[f] += a[f] * p.real() + b[f] * p.imag();
         power[f] += total * (p.real() * p.real() + p.imag() * p.imag());
       }
     }

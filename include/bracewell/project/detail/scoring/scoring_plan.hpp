@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <bracewell/impl/checks.hpp>
 #include <bracewell/impl/memory.hpp>
 #include <bracewell/project/detail/sampling/sample_padded.hpp>
 #include <bracewell/project/detail/scoring/score_blocks.hpp>
 #include <bracewell/project/detail/scoring/score_matrices.hpp>
 #include <bracewell/project/detail/scoring/score_tiles.hpp>
+#include <bracewell/project/options.hpp>
 
 #include <algorithm>
 #include <cmath>
@@ -13,6 +15,19 @@
 #include <vector>
 
 namespace Bracewell::Impl {
+
+/// Checks what PoseScoring and Expectation have room for, and takes Nyquist's limit where there is no radius.
+template <class Sizes>
+void check_scoring_sizes(const Arguments& arguments, const Sizes& sizes, int most_shifts,
+                         ProjectionOptions& options) {
+  arguments.within<std::int64_t>("sizes.images", sizes.images, 0, std::int64_t(1) << 30);
+  arguments.within("sizes.shifts", sizes.shifts, 0, most_shifts);
+  arguments.within("sizes.height", sizes.height, 1, 32768);
+  arguments.within("sizes.width", sizes.width, 1, 32768);
+  arguments.within("sizes.best", sizes.best, 0, 1 << 16);
+  options.radius = options.radius.value_or(std::min(sizes.height, sizes.width) / 2.);
+  arguments.within("options.radius", *options.radius, 0., 1e9);
+}
 
 /// Where a call of PoseScoring::score writes; null: not wanted.
 template <class T>
