@@ -21,10 +21,11 @@
 namespace Bracewell::Examples {
 namespace {
 
+using Complex = std::complex<double>;
+
 /// Turns modes [modes, pixels] into orthogonal ones that make the same patterns, the strongest first, and returns their powers,
 /// whose sum is 1. Rotates pairs of them until they are orthogonal (Jacobi's method from one side).
 std::vector<double> make_orthogonal(std::vector<std::complex<float>>& probe, int modes) {
-  using Complex = std::complex<double>;
   std::vector<std::vector<Complex>> rows;
   const auto pixels = std::ssize(probe) / modes;
   for (int mode = 0; mode < modes; ++mode)
