@@ -17,7 +17,7 @@ file(GLOB driver_sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_LIST_DIR}/programs/*.
 foreach(source ${driver_sources})
   cmake_path(GET source STEM name)
   set(name test_drivers_${name})
-  bracewell_program(${name} ${source} LIBRARIES bracewell_test_main bracewell_examples_cryoem)
+  bracewell_unoptimised_program(${name} ${source} LIBRARIES bracewell_test_main bracewell_examples_cryoem)
   target_compile_definitions(${name} PRIVATE BRACEWELL_SOURCE_DIR="${PROJECT_SOURCE_DIR}"
     BRACEWELL_PROJECT="$<TARGET_FILE:bracewell-project>"
     BRACEWELL_PTYCHOGRAPHY="$<TARGET_FILE:bracewell-ptychography>"
