@@ -52,7 +52,10 @@ public:
                 const GriddingOptions& options = {});
 
   /// Bytes of memory that the plan holds.
-  std::size_t memory_bytes() const;
+  std::size_t memory_bytes() const {
+    return gridding_.memory_bytes() + Impl::bytes_of(grids_) + adjoint_transform_.memory_bytes() +
+           forward_transform_.memory_bytes();
+  }
 
   /// What memory_bytes() of a plan of these arguments would be; see Gridding.
   /// @throws Error as Gridding::bytes_needed
@@ -116,7 +119,9 @@ private:
 
   Impl::SampleArray<const Complex> sample_array(const Complex* data, std::int64_t count) const;
 
-  static FFTDirection direction(int sign);
+  static FFTDirection direction(int sign) {
+    return sign > 0 ? FFTDirection::Backward : FFTDirection::Forward;
+  }
 
   /// Of FFTs, which have at least one array.
   std::int64_t batch() const { return std::max<std::int64_t>(gridding_.slices(), 1); }
@@ -144,12 +149,6 @@ NonuniformFFT<ExecutionSpace, Dim, T>::NonuniformFFT(const ExecutionSpace& space
                                                      const std::array<int, Dim>& shape,
                                                      const GriddingOptions& options)
     : NonuniformFFT(Impl::Arguments{"NonuniformFFT"}, space, points, shape, options) {}
-
-template <class ExecutionSpace, int Dim, class T>
-std::size_t NonuniformFFT<ExecutionSpace, Dim, T>::memory_bytes() const {
-  return gridding_.memory_bytes() + Impl::bytes_of(grids_) + adjoint_transform_.memory_bytes() +
-         forward_transform_.memory_bytes();
-}
 
 template <class ExecutionSpace, int Dim, class T>
 std::size_t NonuniformFFT<ExecutionSpace, Dim, T>::bytes_needed(const ExecutionSpace& space,
@@ -253,11 +252,6 @@ auto NonuniformFFT<ExecutionSpace, Dim, T>::sample_array(const Complex* data, st
     -> Impl::SampleArray<const Complex> {
   const bool last = gridding_.order() == SampleOrder::SlicesLast;
   return {data, last ? count : 1, last ? 1 : gridding_.points()};
-}
-
-template <class ExecutionSpace, int Dim, class T>
-auto NonuniformFFT<ExecutionSpace, Dim, T>::direction(int sign) -> FFTDirection {
-  return sign > 0 ? FFTDirection::Backward : FFTDirection::Forward;
 }
 
 template <class ExecutionSpace, int Dim, class T>

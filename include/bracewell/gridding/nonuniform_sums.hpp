@@ -80,7 +80,10 @@ public:
   Shape grid_shape() const;
 
   /// Bytes of memory that the plan holds.
-  std::size_t memory_bytes() const;
+  std::size_t memory_bytes() const {
+    return gridding_->memory_bytes() + transform_->memory_bytes() +
+           Impl::bytes_of(grids_, phases_, factors_, scratch_);
+  }
 
   /// What memory_bytes() of a plan of these arguments would be; see Gridding. Looks at all points and waits.
   /// @throws Error as the constructor
@@ -108,7 +111,10 @@ private:
 
   static GriddingOptions checked(const GriddingOptions& options);
 
-  static Impl::ChosenKernel kernel(const GriddingOptions& options, double oversampling);
+  static Impl::ChosenKernel kernel(const GriddingOptions& options, double oversampling) {
+    return Impl::choose_kernel(options.tolerance / 2, oversampling, Dim,
+                               double(std::numeric_limits<T>::epsilon()));
+  }
   /// Of the points' grid: where it is too small for the tolerance, a larger one, as Gridding would take.
   static double reachable(const GriddingOptions& options);
 
@@ -140,7 +146,10 @@ private:
   bool slices_last() const { return options_.order == SampleOrder::SlicesLast; }
 
   /// Values of so many points as a View and as an array of points and slices.
-  Unmanaged<Complex**> view(Complex* data, std::int64_t number, std::int64_t slices_of_call) const;
+  Unmanaged<Complex**> view(Complex* data, std::int64_t number, std::int64_t slices_of_call) const {
+    return Unmanaged<Complex**>(data, slices_last() ? number : slices_of_call,
+                                slices_last() ? slices_of_call : number);
+  }
   template <class Value>
   Impl::SampleArray<Value> array(Value* data, std::int64_t number, std::int64_t slices_of_call) const {
     return {data, slices_last() ? slices_of_call : 1, slices_last() ? 1 : number};
@@ -185,12 +194,6 @@ template <class ExecutionSpace, int Dim, class T>
 auto NonuniformSums<ExecutionSpace, Dim, T>::grid_shape() const -> Shape {
   return gridding_->grid_shape();
 } ///< Of the grid of the points, slowest axis first.
-
-template <class ExecutionSpace, int Dim, class T>
-std::size_t NonuniformSums<ExecutionSpace, Dim, T>::memory_bytes() const {
-  return gridding_->memory_bytes() + transform_->memory_bytes() +
-         Impl::bytes_of(grids_, phases_, factors_, scratch_);
-}
 
 template <class ExecutionSpace, int Dim, class T>
 std::size_t NonuniformSums<ExecutionSpace, Dim, T>::bytes_needed(const ExecutionSpace& space,
@@ -265,13 +268,6 @@ auto NonuniformSums<ExecutionSpace, Dim, T>::checked(const GriddingOptions& opti
   arguments.require(options.strategy != GriddingStrategy::PrunedGather, "options.strategy",
                     "one that takes any points", "PrunedGather");
   return options;
-}
-
-template <class ExecutionSpace, int Dim, class T>
-auto NonuniformSums<ExecutionSpace, Dim, T>::kernel(const GriddingOptions& options, double oversampling)
-    -> Impl::ChosenKernel {
-  return Impl::choose_kernel(options.tolerance / 2, oversampling, Dim,
-                             double(std::numeric_limits<T>::epsilon()));
 }
 
 template <class ExecutionSpace, int Dim, class T>
@@ -375,13 +371,6 @@ auto NonuniformSums<ExecutionSpace, Dim, T>::grids(std::int64_t slices_of_call) 
   for (int d = 0; d < Dim; ++d)
     layout.dimension[d + 1] = static_cast<std::size_t>(grid_shape()[d]);
   return GridView(grids_.data(), layout);
-}
-
-template <class ExecutionSpace, int Dim, class T>
-auto NonuniformSums<ExecutionSpace, Dim, T>::view(Complex* data, std::int64_t number,
-                                                  std::int64_t slices_of_call) const -> Unmanaged<Complex**> {
-  return Unmanaged<Complex**>(data, slices_last() ? number : slices_of_call,
-                              slices_last() ? slices_of_call : number);
 }
 
 template <class ExecutionSpace, int Dim, class T>
