@@ -34,6 +34,7 @@
 #include <bracewell/optimize/adam.hpp>
 #include <bracewell/optimize/least_squares.hpp>
 #include <bracewell/optimize/least_squares_options.hpp>
+#include <bracewell/optimize/total_variation.hpp>
 #include <bracewell/project/backproject.hpp>
 #include <bracewell/project/building_blocks.hpp>
 #include <bracewell/project/choose.hpp>
