@@ -8,6 +8,7 @@
 #include <bracewell/ptychography/detail/plans/pattern_plan.hpp>
 
 #include <algorithm>
+#include <array>
 #include <optional>
 #include <vector>
 
@@ -41,6 +42,8 @@ public:
       probes_ = make_windows(space, "Bracewell::PtychographyLoss::probes");
     for (const double fresnel_number : options.slice_fresnel_numbers) {
       inverse_fresnel_.push_back(1 / fresnel_number);
+      moves_.push_back(options.slice_shifts.empty() ? std::array<double, 2>{}
+                                                    : options.slice_shifts[moves_.size()]);
       incident_.push_back(make_windows(space, "Bracewell::PtychographyLoss::incident_waves"));
     }
     if (shifts_by_lines(bool(shifted_), shape_))
@@ -302,7 +305,13 @@ private:
     Complex* const field = incident_[slice].data();
     windows_->execute(space, FFTDirection::Forward, field, count, group_);
     for_waves(space, "Bracewell::PtychographyLoss::free_space", count, shape_.modes, shape_.probe,
-              FresnelTransfer<T>{field, shape_.probe, inverse_fresnel_[slice], ProbeShifts{}, adjoint});
+              FresnelTransfer<T>{field,
+                                 shape_.probe,
+                                 inverse_fresnel_[slice],
+                                 ProbeShifts{},
+                                 adjoint,
+                                 nullptr,
+                                 {moves_[slice][0], moves_[slice][1]}});
     windows_->execute(space, FFTDirection::Backward, field, count, group_);
   }
 
@@ -311,9 +320,10 @@ private:
   double inverse_fresnel_detector_; ///< 0: far field
   std::int64_t group_;
   Shifted shifted_;
-  Waves waves_, probes_, kept_; ///< [group, modes, n, n], the window of the probe, and spectra
-  std::vector<double> inverse_fresnel_;
-  std::vector<Waves> incident_; ///< what falls on the slices behind the first, or its gradient
+  Waves waves_, probes_, kept_;              ///< [group, modes, n, n], the window of the probe, and spectra
+  std::vector<double> inverse_fresnel_;      ///< of the ways between slices
+  std::vector<std::array<double, 2>> moves_; ///< of beams on these
+  std::vector<Waves> incident_;              ///< what falls on the slices behind the first, or its gradient
   Transforms transforms_;
   std::optional<Transforms> windows_;
   std::optional<RadixPlan<Space, T>> lines_; ///< of the window, where probes are shifted over lines
