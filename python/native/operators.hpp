@@ -348,6 +348,7 @@ struct PtychographySettings {
   std::vector<double> slice_fresnel_numbers; ///< one less than there are slices
   int relaxation = 0;
   bool pattern_factors = false, detector_background = false;
+  std::vector<std::vector<double>> slice_shifts = {}; ///< none, or one less than there are slices
 };
 
 struct PtychographyTensors {
@@ -367,6 +368,10 @@ struct SolverSettings {
   double object_rate = 0.01, probe_rate = 0.001, position_rate = 0, position_limit = 5, regularisation = 1;
   std::int64_t projections_first = 0;
   double coefficient_rate = 0.01, relaxation_rate = 0.001, factor_rate = 0.01, background_rate = 0.1;
+  std::string position_moves = "single";     ///< single, affine, both
+  std::vector<double> amplitude_limits = {}; ///< two, or none
+  std::optional<double> probe_support = {};
+  double total_variation = 0;
 };
 
 /// Of PtychographySchedule: passes, batches, passes of projections, rates of object and probe, then a factor for each pass.
@@ -381,6 +386,7 @@ struct SolverPlan : Plan {
   virtual void step(Queue, const Tensor& subset) = 0;
   virtual void move_windows(Queue) = 0;
   virtual void set_rate_factor(double) = 0;
+  virtual void set_object_support(Queue, const Tensor& support, double beyond) = 0;
   /// Waits.
   virtual std::vector<double> losses(Queue) const = 0;
 };
@@ -409,6 +415,8 @@ template <Backend backend, class T>
 struct Ptychography {
   static std::unique_ptr<AberratedProbePlan> lens(Queue, const LensSettings&);
   static std::unique_ptr<PtychographyPlan> loss(Queue, const Tensor& positions, const PtychographySettings&);
+  /// choose_pattern_loss: whether it is Poisson's, else the amplitudes'. Waits.
+  static bool few_counts(Queue, const Tensor& patterns, const Tensor& weights);
   /// Takes the loss, of the same backend and precision, over: no call of it may follow.
   static std::unique_ptr<SolverPlan> solver(Queue, PtychographyPlan& loss, const SolverSettings&);
   static std::unique_ptr<AdamPlan> adam(Queue, const std::vector<std::size_t>& sizes, double beta1,

@@ -82,5 +82,6 @@ void every_operator(const Space& space, const ScanPositions<Space>& scan, const 
   exit_waves(space, scan, object, probe, waves);
   Propagator<Space, float>(space, 8, 1, 2.0).propagate(space, waves);
   compare_patterns(space, waves, targets, losses);
+  (void)choose_pattern_loss(space, targets);
   exit_wave_gradients(space, scan, object, probe, waves, {.object = object, .probe = probe});
 }
