@@ -149,6 +149,14 @@ TEST_CASE("total variation goes on from the fields of the call before, and says 
     }
   }
   CHECK(last < 1e-5);
+  // From zero again: as a new one.
+  const auto once = smoothed<double>(values, 1, rows, columns, 0.3, 20);
+  variation.reset(space);
+  Test::deep_copy(image, noise);
+  variation.smooth(space, image, 0.3, 20);
+  space.fence();
+  const auto again = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), image);
+  CHECK(std::vector<double>(again.data(), again.data() + again.size()) == once);
   CHECK(variation.memory_bytes() >= 5 * sizeof(double) * rows * columns);
   CHECK(variation.memory_bytes() == TotalVariation<Space, double>::bytes_needed({1, rows, columns}));
 }

@@ -17,7 +17,7 @@ using Solver = TestSolver;
 
 /// A solver of the patterns of an experiment, with its probe on an empty object.
 Solver make(const Experiment<double>& e, const PtychographySolverOptions& options, int relaxation = 0) {
-  const PtychographyShape shape{{e.rows, e.columns}, e.m, e.n, .modes = e.modes, .relaxation = relaxation};
+  const PtychographyShape shape{{e.rows, e.columns}, e.m, e.n, e.modes, 1, relaxation};
   Solver::Loss loss(e.space, shape, e.positions(),
                     {.loss = PatternLoss::Amplitude, .scale = PatternScale::None});
   loss.set_patterns(e.space, 0, e.patterns);
@@ -231,7 +231,7 @@ TEST_CASE("a step is smoothed by total variation with its weight times the rate"
     const auto before = on_host(own);
     const std::vector<double> rough(before.data(), before.data() + before.size());
     TotalVariation<Space, double>(e.space, {1, e.rows, e.columns})
-        .smooth(e.space, own, weight * factor * rate, 3);
+        .smooth(e.space, own, weight * factor * rate, 5);
     e.space.fence();
     const auto expected = on_host(own), found = on_host(other);
     double most = 0, change = 0;

@@ -88,6 +88,12 @@ public:
     Kokkos::deep_copy(space, View<Real*>(images.data, result.size()), result);
   }
 
+  /// Fields of zero, as at first: the next call does not go on from those before it.
+  void reset(const ExecutionSpace& space) {
+    for (auto& field : fields_)
+      Kokkos::deep_copy(space, field, Real(0));
+  }
+
   /// Bytes of the fields.
   std::size_t memory_bytes() const { return bytes_needed(shape_); }
 

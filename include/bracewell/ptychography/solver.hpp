@@ -286,7 +286,7 @@ private:
   View<Real**> background_roots_, background_, background_gradient_;
   View<Real**> support_; ///< of the object, or none
   double beyond_support_ = 1;
-  std::optional<TotalVariation<ExecutionSpace, Real>> amplitude_variation_, phase_variation_;
+  std::optional<TotalVariation<ExecutionSpace, Real>> variation_; ///< with options.total_variation
   View<double*> history_;
   Positions positions_; ///< with options.position_rate
   std::optional<Reduction> reduction_;
@@ -311,7 +311,7 @@ template <class ExecutionSpace, class Real, class Storage>
 std::size_t PtychographySolver<ExecutionSpace, Real, Storage>::memory_bytes() const {
   return loss_.memory_bytes() + (adam_ ? adam_->memory_bytes() : 0) + (lens_ ? lens_->memory_bytes() : 0) +
          (modulus_steps_ ? modulus_steps_->memory_bytes() : 0) + positions_.memory_bytes() +
-         (phase_variation_ ? 2 * phase_variation_->memory_bytes() : 0) + Impl::bytes_of(support_) +
+         (variation_ ? variation_->memory_bytes() : 0) + Impl::bytes_of(support_) +
          Impl::bytes_of(amplitude_, phase_, amplitude_gradient_, phase_gradient_, object_, object_gradient_,
                         probe_, probe_gradient_, aberrations_, aberration_gradients_, coefficients_,
                         coefficient_gradient_, relaxation_, relaxation_gradient_, factors_, factor_gradient_,
@@ -385,8 +385,7 @@ PtychographySolver<ExecutionSpace, Real, Storage>::PtychographySolver(
     modulus_steps_.emplace(space, shape, options.regularisation,
                            options.steps == PtychographySteps::LeastSquares);
   if (options.total_variation > 0)
-    for (auto* const variation : {&amplitude_variation_, &phase_variation_})
-      variation->emplace(space, std::array<std::int64_t, 3>{shape.slices, shape.object[0], shape.object[1]});
+    variation_.emplace(space, std::array<std::int64_t, 3>{shape.slices, shape.object[0], shape.object[1]});
   if (refines_positions()) {
     positions_ = Positions(space, loss_.count());
     loss_.positions(space, positions_.first());
@@ -496,24 +495,23 @@ template <class ExecutionSpace, class Real, class Storage>
 void PtychographySolver<ExecutionSpace, Real, Storage>::constrain(const ExecutionSpace& space) {
   using Range = Kokkos::RangePolicy<ExecutionSpace, Kokkos::IndexType<std::int64_t>>;
   const auto size = static_cast<std::int64_t>(amplitude_.size());
-  if (options_.object_rate > 0) {
-    if (const double weight = options_.total_variation * options_.object_rate * rate_factor_; weight > 0) {
-      constexpr int few = 3; // the dual fields go on from those of the step before
-      amplitude_variation_->smooth(space, amplitude_, weight, few);
-      phase_variation_->smooth(space, phase_, weight, few);
+  if (const double weight = options_.total_variation * options_.object_rate * rate_factor_; weight > 0)
+    for (const auto& part : {amplitude_, phase_}) {
+      constexpr int few = 5; // from zero: steps depend on what a state has, and on nothing else
+      variation_->reset(space);
+      variation_->smooth(space, part, weight, few);
     }
-    const auto& [least, greatest] = options_.amplitude_limits;
-    if (Impl::is_finite(least) || Impl::is_finite(greatest))
-      Kokkos::parallel_for("Bracewell::PtychographySolver::limit_amplitudes", Range(space, 0, size),
-                           Impl::LimitAmplitudes<Real>{amplitude_.data(), static_cast<Real>(least),
-                                                       static_cast<Real>(greatest)});
-    if (support_.size() > 0)
-      Kokkos::parallel_for("Bracewell::PtychographySolver::limit_object", Range(space, 0, size),
-                           Impl::LimitObject<Real>{support_.data(), std::int64_t(support_.size()),
-                                                   amplitude_.data(), phase_.data(),
-                                                   static_cast<Real>(beyond_support_)});
-  }
-  if (!options_.probe_support || options_.probe_rate == 0)
+  const auto& limits = options_.amplitude_limits;
+  if (Impl::is_finite(limits[0]) || Impl::is_finite(limits[1]))
+    Kokkos::parallel_for("Bracewell::PtychographySolver::limit_amplitudes", Range(space, 0, size),
+                         Impl::LimitAmplitudes<Real>{amplitude_.data(), static_cast<Real>(limits[0]),
+                                                     static_cast<Real>(limits[1])});
+  if (support_.size() > 0)
+    Kokkos::parallel_for("Bracewell::PtychographySolver::limit_object", Range(space, 0, size),
+                         Impl::LimitObject<Real>{support_.data(), std::int64_t(support_.size()),
+                                                 amplitude_.data(), phase_.data(),
+                                                 static_cast<Real>(beyond_support_)});
+  if (!options_.probe_support)
     return;
   const double radius = *options_.probe_support;
   for (const auto& modes : {probe_, relaxation_})
@@ -650,8 +648,8 @@ std::size_t PtychographySolver<ExecutionSpace, Real, Storage>::bytes_needed(
   if (options.position_rate > 0)
     bytes += Positions::bytes_needed(count);
   if (options.total_variation > 0)
-    bytes += 2 * TotalVariation<ExecutionSpace, Real>::bytes_needed(
-                     {shape.slices, shape.object[0], shape.object[1]});
+    bytes +=
+        TotalVariation<ExecutionSpace, Real>::bytes_needed({shape.slices, shape.object[0], shape.object[1]});
   if (options.optics)
     bytes += AberratedProbe<ExecutionSpace, Real>::bytes_needed(space, shape.probe, shape.detector,
                                                                 *options.optics);
