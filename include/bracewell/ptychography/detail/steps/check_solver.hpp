@@ -35,7 +35,7 @@ const PtychographySolverOptions& check_solver(const PtychographyShape& shape, co
   check.require(options.position_rate == 0 || loss.refines_positions(), "options.position_rate",
                 "0, as the loss was made without options.refine_positions",
                 [&] { return number(options.position_rate); });
-  rate("options.total_variation", options.total_variation);
+  check.not_negative("options.total_variation", options.total_variation);
   const auto& limits = options.amplitude_limits;
   check.require(limits[0] <= limits[1], "options.amplitude_limits", "two numbers, the smaller one first",
                 [&] { return number(limits[0]) + " and " + number(limits[1]); });
