@@ -289,16 +289,12 @@ void Refinement::project_batch(const Spectra& projections, double radius, int i,
   std::vector<std::array<double, 4>> stated;
   if (change != 0)
     for (std::size_t p = 0; p < count; ++p) {
-      PoseOfParticle pose = pose_of(particles_, rows_[p]);
+      const PoseOfParticle pose = pose_of(particles_, rows_[p]);
       auto m = magnification(particles_, rows_[p]);
       stated.push_back({m(0, 0), m(0, 1), m(1, 0), m(1, 1)});
       for (int r = 0; r < 2; ++r)
         for (int c = 0; c < 2; ++c)
           m(r, c) += r + c == i ? change : 0;
-      if (i >= 3) {
-        const auto about = [&](int axis) { return i - 3 == axis ? change : 0.0; };
-        pose.matrix = pose.matrix * rotation_matrix(RotationVector<double>{about(0), about(1), about(2)});
-      }
       if (contrast_.present())
         contrast_.set_magnification(rows_[p], {m(0, 0), m(0, 1), m(1, 0), m(1, 1)});
       const auto matrix = pose.matrix * m;
@@ -398,7 +394,7 @@ void Refinement::refine_defoci(std::size_t count) {
 
 void Refinement::sum_magnifications(std::size_t count) {
   const double change = 0.1 / radius_; // a tenth of a period per box at the radius
-  for (int i = 0; i < 6; ++i) {
+  for (int i = 0; i < 3; ++i) {
     const auto& difference = changes_[static_cast<std::size_t>(i)];
     project_batch(difference, radius_, i, change, true);
     project_batch(projections_, radius_, i, -change, true);
@@ -413,7 +409,7 @@ void Refinement::sum_magnifications(std::size_t count) {
   SumLens{.layout = {{box_, box_}},
           .squared_radius = square(radius_),
           .spectra = {modulated_.data(), projections_.data(), changes_[0].data(), changes_[1].data(),
-                      changes_[2].data(), changes_[3].data(), changes_[4].data(), changes_[5].data()},
+                      changes_[2].data()},
           .sums = sums.data()}
       .run(space_, count);
   space_.fence("Bracewell::examples::sum_magnifications");

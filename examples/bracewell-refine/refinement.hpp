@@ -112,8 +112,8 @@ private:
   void evaluate(std::span<const ImageSearch> searches, std::span<const int> active, double radius,
                 bool gradients);
   [[noreturn]] void fail_not_finite(int image) const;
-  /// Projections of the particles of a batch at the poses that they have, with a change: of the magnification, of the i-th of xx,
-  /// xy, yy, or of the rotation, of the (i - 3)th axis in radians; with their contrast, or without.
+  /// Projections of the particles of a batch at the poses that they have, times a magnification that is changed by a
+  /// multiple of the i-th of xx, xy, yy; with their contrast, or without.
   void project_batch(const Spectra& projections, double radius, int i, double change, bool modulated);
   /// Of a batch whose poses were found.
   void refine_defoci(std::size_t count);
@@ -153,7 +153,7 @@ private:
   DeviceView<int*>::host_mirror_type host_active_;
   DeviceView<MatchSums*>::host_mirror_type host_sums_;
   // With defoci or magnifications that are refined:
-  std::array<Spectra, 6> changes_; ///< by magnifications and rotations
+  std::array<Spectra, 3> changes_;
   std::vector<std::size_t> group_of_;
   std::vector<MagnificationSums> magnification_sums_;
   DeviceView<float** [2]>::host_mirror_type host_shift_gradients_;
