@@ -192,6 +192,7 @@ struct Reconstruct {
 };
 
 struct NonuniformPlan : Plan {
+  virtual void set_points(Queue, const Tensor& points) = 0; ///< as many as before
   virtual void adjoint(Queue, const Tensor& samples, const Tensor& images) = 0;
   virtual void forward(Queue, const Tensor& images, const Tensor& samples) = 0;
   virtual void point_gradients(Queue, const Tensor& images, const Tensor& samples, const Tensor& gradients,
@@ -203,6 +204,7 @@ struct ToeplitzPlan : Plan {
 };
 
 struct SumsPlan : Plan {
+  virtual void set_points(Queue, const Tensor& points, const Tensor& targets) = 0;
   virtual void forward(Queue, const Tensor& values, const Tensor& sums) = 0;
   virtual void adjoint(Queue, const Tensor& sums, const Tensor& values) = 0;
 };

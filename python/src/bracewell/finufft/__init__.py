@@ -85,12 +85,17 @@ class Plan(Planned):
     dtype = property(lambda self: self._dtype)
 
     def setpts(self, x, y=None, z=None, s=None, t=None, u=None) -> None:
-        """The points, radians, a vector for every axis; they replace those of before. Of type 3 also the targets s, t, u."""
-        points = self._stacked((x, y, z)) * (self._sign / (2 * numpy.pi))
+        """The points, radians, a vector for every axis; they replace those of before. Of type 3 also the targets s, t, u. As many
+        points as before use grids and Fourier transforms again."""
+        places = [self._stacked((x, y, z)) * (self._sign / (2 * numpy.pi))]
         if self._type == 3:
-            self._transform = NonuniformSums(points, self._stacked((s, t, u)), tolerance=self._eps)
+            places.append(self._stacked((s, t, u)))
+        if self._transform is not None:
+            self._transform.set_points(*places)
+        elif self._type == 3:
+            self._transform = NonuniformSums(*places, tolerance=self._eps)
         else:
-            self._transform = NonuniformFFT(points, self._modes, tolerance=self._eps)
+            self._transform = NonuniformFFT(*places, self._modes, tolerance=self._eps)
 
     def _stacked(self, given):
         vectors = [numpy.asarray(vector, numpy.float64) for vector in given if vector is not None]
