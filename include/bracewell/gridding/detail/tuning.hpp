@@ -79,6 +79,9 @@ inline constexpr GriddingTuning host_gridding_tuning{
     .interpolated_slices_per_thread = 1, // the grid of one slice fits caches better
 };
 
+/// Bytes of the grids that a host's NonuniformFFT works on at once, where threads do not need more.
+inline constexpr std::int64_t host_grid_bytes = 1 << 20;
+
 /// An NVIDIA H200, 2026-11-21, for interpolation 2026-11-22, for bins 2026-11-23; used on all GPUs.
 inline constexpr GriddingTuning h200_gridding_tuning{
     .write = 2e-3,
