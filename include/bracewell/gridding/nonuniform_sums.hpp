@@ -299,7 +299,7 @@ double NonuniformSums<ExecutionSpace, Dim, T>::reachable(const GriddingOptions& 
 template <class ExecutionSpace, int Dim, class T>
 double NonuniformSums<ExecutionSpace, Dim, T>::chosen_oversampling(const Boxes& boxes, double points,
                                                                    double targets) const {
-  constexpr double worthwhile = 1e6; // nanoseconds: kernels that nobody asked for yet take as long to fit
+  constexpr double worthwhile = 3e5; // nanoseconds: kernels that nobody asked for yet take longer to fit, once
   double best = reachable(options_);
   if (!Impl::is_host<ExecutionSpace> || options_.oversampling)
     return best;

@@ -44,6 +44,9 @@ struct PointLocations {
   GridShape<Dim> grid;
   int width;
 
+  /// Before a point is read that lies anywhere in memory.
+  void prefetch(std::int64_t i) const { __builtin_prefetch(points.data + i * points.strides[0]); }
+
   /// False where a frequency is not finite.
   KOKKOS_FUNCTION bool locate(std::int64_t i, Location<T, Dim>& at) const {
     for (int d = 0; d < Dim; ++d) {

@@ -18,6 +18,7 @@
 #include <limits>
 #include <numeric>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace Bracewell::Impl {
@@ -43,9 +44,13 @@ template <class T, int Dim>
 struct LocateInOrder {
   PointLocations<T, Dim> where;
   const std::uint32_t* order;
+  std::int64_t points;
   Location<T, Dim>* locations;
 
-  KOKKOS_FUNCTION void operator()(std::int64_t i) const { locations[i] = where[order[i]]; }
+  KOKKOS_FUNCTION void operator()(std::int64_t i) const {
+    KOKKOS_IF_ON_HOST((where.prefetch(order[Kokkos::min(i + 16, points - 1)]);))
+    locations[i] = where[order[i]];
+  }
 };
 
 /// Where the samples of every bin begin among sorted keys.
@@ -79,23 +84,24 @@ struct CountInBins {
   }
 };
 
-/// Sorting on hosts. A thread counts the samples of every bin among its part of the points; then it writes their numbers and
-/// locations to where the bins lie.
+/// Sorting on hosts. A thread counts the samples of every bin among its part of the points; then it writes their numbers to
+/// where the bins lie.
 template <class T, int Dim>
 struct PartsOfPoints {
   PointLocations<T, Dim> where;
   BinGrid<Dim> bins;
   std::int64_t points, parts;
+  std::uint32_t* keys;   ///< bins of the points
   std::uint32_t* places; ///< [parts, bins]: samples, and then the place of the next one
   std::uint32_t* order;
-  Location<T, Dim>* locations;
 
   void operator()(std::int64_t part, std::int64_t& not_finite) const {
-    const auto [where_, bins_, mine] = copies(part);
+    const auto [where_, bins_] = std::pair(where, bins); // no store changes them: they stay in registers
+    std::uint32_t* const mine = places + part * bins.count();
     Location<T, Dim> at = {};
-    for (std::int64_t i = points * part / parts, end = points * (part + 1) / parts; i < end; ++i)
+    for (std::int64_t i = begin(part); i < begin(part + 1); ++i)
       if (where_.locate(i, at))
-        ++mine[bins_.bin_of(at)];
+        ++mine[keys[i] = bins_.bin_of(at)];
       else
         ++not_finite;
   }
@@ -112,23 +118,13 @@ struct PartsOfPoints {
   }
 
   void operator()(std::int64_t part) const {
-    const auto [where_, bins_, mine] = copies(part);
-    for (std::int64_t i = points * part / parts, end = points * (part + 1) / parts; i < end; ++i) {
-      const Location<T, Dim> at = where_[i];
-      const std::uint32_t place = mine[bins_.bin_of(at)]++;
-      order[place] = static_cast<std::uint32_t>(i);
-      locations[place] = at;
-    }
+    std::uint32_t* const mine = places + part * bins.count();
+    for (std::int64_t i = begin(part); i < begin(part + 1); ++i)
+      order[mine[keys[i]]++] = static_cast<std::uint32_t>(i);
   }
 
 private:
-  /// Copies that no store can change: they stay in registers. And the places of a part.
-  struct Copies {
-    PointLocations<T, Dim> where;
-    BinGrid<Dim> bins;
-    std::uint32_t* places;
-  };
-  Copies copies(std::int64_t part) const { return {where, bins, places + part * bins.count()}; }
+  std::int64_t begin(std::int64_t part) const { return points * part / parts; }
 };
 
 /// What orders the tasks of one launch on a GPU: a task begins after those before it, and a bin without slots says when
@@ -257,24 +253,25 @@ private:
   /// not finite.
   std::int64_t sort_by_bins(const Space& space, const PointLocations<T, Dim>& where, std::int64_t points,
                             Location<T, Dim>* locations, [[maybe_unused]] std::vector<std::uint32_t>& begin) {
+    // Keys, and what sorting needs beside them, lie where locations come afterwards.
+    constexpr std::size_t words = sizeof(Location<T, Dim>) / sizeof(std::uint32_t);
+    static_assert(words >= 4);
+    const SortMemory<Space> memory(reinterpret_cast<std::uint32_t*>(locations),
+                                   words * static_cast<std::size_t>(points));
     std::int64_t not_finite = 0;
     if constexpr (is_host<Space>) {
       const std::int64_t parts = std::clamp<std::int64_t>(points / std::max<std::int64_t>(bins.count(), 4096),
                                                           1, space.concurrency());
       std::vector<std::uint32_t> places(static_cast<std::size_t>(parts * bins.count()));
-      const PartsOfPoints<T, Dim> sort{where, bins, points, parts, places.data(), order.data(), locations};
+      const PartsOfPoints<T, Dim> sort{where,         bins,          points,      parts,
+                                       memory.data(), places.data(), order.data()};
       const auto each_part = Range(space, 0, parts, Kokkos::ChunkSize(1));
       Kokkos::parallel_reduce("Bracewell::Gridding::count_in_bins", each_part, sort, not_finite);
       if (not_finite > 0)
         return not_finite;
       sort.add_up(first.data());
-      Kokkos::parallel_for("Bracewell::Gridding::locate_in_order", each_part, sort);
+      Kokkos::parallel_for("Bracewell::Gridding::number_in_bins", each_part, sort);
     } else {
-      // Keys, and what sorting needs beside them, lie where locations come afterwards.
-      constexpr std::size_t words = sizeof(Location<T, Dim>) / sizeof(std::uint32_t);
-      static_assert(words >= 4);
-      const SortMemory<Space> memory(reinterpret_cast<std::uint32_t*>(locations),
-                                     words * static_cast<std::size_t>(points));
       const SortMemory<Space> keys(memory.data(), static_cast<std::size_t>(points));
       const SortMemory<Space> beside(memory.data() + points, memory.size() - keys.size());
       Kokkos::parallel_reduce("Bracewell::Gridding::keys_of_points", Range(space, 0, points),
@@ -289,9 +286,9 @@ private:
       begin.resize(static_cast<std::size_t>(bins.count() + 1));
       read_sizes(space, first, begin.data());
       chunks.sort(space, order.data(), points, memory);
-      Kokkos::parallel_for("Bracewell::Gridding::locate_in_order", Range(space, 0, points),
-                           LocateInOrder<T, Dim>{where, order.data(), locations});
     }
+    Kokkos::parallel_for("Bracewell::Gridding::locate_in_order", Range(space, 0, points),
+                         LocateInOrder<T, Dim>{where, order.data(), points, locations});
     return 0;
   }
 

@@ -149,7 +149,9 @@ private:
     GridShape<Dim> grid;
     for (int d = 0; d < Dim; ++d) {
       const auto padded = static_cast<std::int64_t>(std::ceil(oversampling * shape[Dim - 1 - d]));
-      const std::int64_t least = std::max<std::int64_t>({padded, 2 * width, is_host<Space> ? 1 : 32});
+      // Images of few pixels are all edge, where a grid that is hardly larger has most of its errors.
+      const std::int64_t small = is_host<Space> ? std::min(2 * shape[Dim - 1 - d], 32) : 32;
+      const std::int64_t least = std::max<std::int64_t>({padded, 2 * width, small});
       grid.size[d] = static_cast<int>(gridding_size(least, is_host<Space>));
     }
     return grid;
