@@ -19,7 +19,8 @@ template <class T, class Storage, class Sizes>
 void launch(const Space& space, const Impl::FusedKernel<Space, T, Storage, Sizes>& kernel) {
   using Kernel = Impl::FusedKernel<Space, T, Storage, Sizes>;
   typename Kernel::Policy policy(space, 1, +Kernel::team_size);
-  policy.set_scratch_size(+Kernel::scratch_level, Kokkos::PerTeam(static_cast<int>(Kernel::scratch_bytes())));
+  policy.set_scratch_size(+Kernel::scratch_level,
+                          Kokkos::PerTeam(static_cast<std::size_t>(Kernel::scratch_bytes())));
   Kokkos::parallel_for("fused", policy, kernel);
 }
 template <class T, class Storage, class Sizes>

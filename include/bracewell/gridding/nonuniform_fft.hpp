@@ -313,7 +313,7 @@ template <class ExecutionSpace, int Dim, class T>
 auto NonuniformFFT<ExecutionSpace, Dim, T>::grid_view(std::int64_t count) const -> GridView {
   Kokkos::LayoutRight layout(static_cast<std::size_t>(count));
   for (int d = 0; d < Dim; ++d)
-    layout.dimension[d + 1] = static_cast<std::size_t>(gridding_.grid_shape()[d]);
+    layout.dimension[d + 1] = static_cast<std::size_t>(gridding_.grid_shape().data()[d]);
   return GridView(grids_.data(), layout);
 }
 

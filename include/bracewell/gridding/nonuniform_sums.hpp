@@ -299,7 +299,8 @@ double NonuniformSums<ExecutionSpace, Dim, T>::reachable(const GriddingOptions& 
 template <class ExecutionSpace, int Dim, class T>
 double NonuniformSums<ExecutionSpace, Dim, T>::chosen_oversampling(const Boxes& boxes, double points,
                                                                    double targets) const {
-  constexpr double worthwhile = 3e5; // nanoseconds: kernels that nobody asked for yet take longer to fit, once
+  constexpr double worthwhile =
+      3e5; // nanoseconds: kernels that nobody asked for yet take longer to fit, once
   double best = reachable(options_);
   if (!Impl::is_host<ExecutionSpace> || options_.oversampling)
     return best;
@@ -360,7 +361,7 @@ void NonuniformSums<ExecutionSpace, Dim, T>::plan(const ExecutionSpace& space, c
   const auto& [from, to] = boxes;
   bool fits = gridding_ && this->points() == points.count() && this->targets() == targets.count();
   for (int d = 0; fits && d < Dim; ++d)
-    fits = oversampling_ * boxes.cycles(d) + room(kernel_) <= grid_shape()[Dim - 1 - d];
+    fits = oversampling_ * boxes.cycles(d) + room(kernel_) <= grid_shape().data()[Dim - 1 - d];
   const double oversampling =
       fits ? oversampling_ : chosen_oversampling(boxes, double(points.count()), double(targets.count()));
   const Shape shape =
@@ -373,7 +374,7 @@ void NonuniformSums<ExecutionSpace, Dim, T>::plan(const ExecutionSpace& space, c
   Impl::MovePoints<Dim> move_targets{targets.array, nullptr, {}, {}, {}};
   double to_middle[Dim], from_middle[Dim];
   for (int d = 0; d < Dim; ++d) {
-    const int size = grid[Dim - 1 - d];
+    const int size = grid.data()[Dim - 1 - d];
     const double step = to.reach[d] > 0     ? 0.5 / (oversampling_ * to.reach[d])
                         : from.reach[d] > 0 ? 2 * from.reach[d] / (size - room(kernel_))
                                             : 1;
@@ -447,7 +448,7 @@ template <class ExecutionSpace, int Dim, class T>
 auto NonuniformSums<ExecutionSpace, Dim, T>::grids(std::int64_t slices_of_call) const -> GridView {
   Kokkos::LayoutRight layout(static_cast<std::size_t>(slices_of_call));
   for (int d = 0; d < Dim; ++d)
-    layout.dimension[d + 1] = static_cast<std::size_t>(grid_shape()[d]);
+    layout.dimension[d + 1] = static_cast<std::size_t>(grid_shape().data()[d]);
   return GridView(grids_.data(), layout);
 }
 

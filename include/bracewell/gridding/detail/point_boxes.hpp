@@ -188,7 +188,7 @@ struct RoomForPoints {
                    number((most - room) / oversampling);
           },
           [&] { return number(boxes.cycles(d)); });
-      shape[Dim - 1 - d] = static_cast<int>(std::ceil(cells[d] / oversampling));
+      shape.data()[Dim - 1 - d] = static_cast<int>(std::ceil(cells[d] / oversampling));
     }
   }
 };

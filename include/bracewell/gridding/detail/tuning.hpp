@@ -184,9 +184,10 @@ KOKKOS_FUNCTION constexpr int bin_teams(int dimensions, std::size_t value_bytes)
 template <class Bins>
 KOKKOS_FUNCTION std::size_t bin_scratch_bytes(const Bins& bins, std::size_t value_bytes) {
   constexpr int dimensions = Bins::dimensions;
-  const std::size_t batch = bin_batch(dimensions, value_bytes);
-  return (bins.tile_cells() + batch) * 2 * value_bytes + 2 * batch * sizeof(int) +
-         batch * (dimensions * bins.width | 1) * value_bytes;
+  const auto batch = static_cast<std::size_t>(bin_batch(dimensions, value_bytes)),
+             cells = static_cast<std::size_t>(bins.tile_cells()),
+             stride = static_cast<std::size_t>(dimensions * bins.width | 1);
+  return (cells + batch) * 2 * value_bytes + 2 * batch * sizeof(int) + batch * stride * value_bytes;
 }
 
 /// Lanes of InterpolateTiles that take neighbouring slices: their samples fill two cache lines of 128 bytes,

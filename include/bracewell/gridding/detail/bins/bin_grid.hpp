@@ -100,10 +100,11 @@ struct BinGrid {
   /// First cell and number of cells of a bin.
   KOKKOS_FUNCTION void box(std::uint32_t bin, int (&origin)[Dim], int (&length)[Dim]) const {
     for (int d = 0; d < Dim; ++d) {
-      const int at = static_cast<int>(bin % number[d]);
+      const auto here = static_cast<std::uint32_t>(number[d]);
+      const int at = static_cast<int>(bin % here);
       origin[d] = first(at, d);
       length[d] = first(at + 1, d) - origin[d];
-      bin /= number[d];
+      bin /= here;
     }
   }
 
@@ -145,7 +146,7 @@ struct BinGrid {
   KOKKOS_FUNCTION std::uint32_t bin_of(const Location<T, Dim>& at) const {
     std::uint32_t bin = 0;
     for (int d = Dim - 1; d >= 0; --d)
-      bin = bin * number[d] + index(at.first[d], d);
+      bin = bin * std::uint32_t(number[d]) + std::uint32_t(index(at.first[d], d));
     return bin;
   }
   template <class T>
@@ -153,8 +154,8 @@ struct BinGrid {
     std::uint32_t bin = 0, cell = 0;
     for (int d = Dim - 1; d >= 0; --d) {
       const int here = index(at.first[d], d);
-      bin = bin * number[d] + here;
-      cell = cell * edge[d] + (at.first[d] - first(here, d));
+      bin = bin * std::uint32_t(number[d]) + std::uint32_t(here);
+      cell = cell * std::uint32_t(edge[d]) + std::uint32_t(at.first[d] - first(here, d));
     }
     const std::uint32_t cells = cells_of_key();
     return cells == 1 ? bin : bin * cells + cell;

@@ -121,7 +121,7 @@ struct SpreadBins {
 template <class Space, class T, int Dim>
 void join_tiles(const Space& space, const SortedSamples<Space, T, Dim>& sorted, std::int64_t slices,
                 Kokkos::complex<T>* grid, int colour) {
-  const int first = sorted.split_end[colour], count = sorted.split_end[colour + 1] - first;
+  const int first = sorted.split_end.data()[colour], count = sorted.split_end.data()[colour + 1] - first;
   if (count == 0)
     return;
   const JoinTiles<T, Dim> functor{sorted.bins, sorted.split.data() + first, sorted.partial.data(), grid,
@@ -158,9 +158,9 @@ void for_each_colour(const Space& space, const SortedSamples<Space, T, Dim>& sor
     return in_one_launch(space, sorted, slices, grid, launch);
   clear(space, "Bracewell::Gridding::zero", grid, slices * sorted.bins.grid.elements());
   for (int colour = 0; colour < BinGrid<Dim>::most_colours; ++colour) {
-    const int begin = colour == 0 ? 0 : sorted.task_end[colour];
-    if (begin < sorted.task_end[colour + 1])
-      launch(begin, sorted.task_end[colour + 1]);
+    const int* const end = sorted.task_end.data() + colour;
+    if (const int begin = colour == 0 ? 0 : end[0]; begin < end[1])
+      launch(begin, end[1]);
     join_tiles(space, sorted, slices, grid, colour);
   }
 }

@@ -166,25 +166,26 @@ private:
   void store(const Space& space, const Choice& choice, const std::array<int, Dim>& shape) {
     const ChosenKernel& kernel = *choice.kernel;
     constexpr int stride = TapWeights<T>::stride;
-    table_values.assign(choice.table_size(), T(0));
+    table_values.assign(static_cast<std::size_t>(choice.table_size()), T(0));
     for (int power = 0; power <= kernel.degree; ++power)
       for (int tap = 0; tap < kernel.width; ++tap)
-        table_values[power * stride + tap] = static_cast<T>(kernel.coefficients[power * kernel.width + tap]);
+        table_values.data()[power * stride + tap] =
+            static_cast<T>(kernel.coefficients.data()[power * kernel.width + tap]);
     table = device_copy(space, "Bracewell::Gridding::kernel", table_values);
     problem.kernel = {table.data(), kernel.width, kernel.degree};
     std::vector<T> values;
     for (int axis = 0; axis < Dim; ++axis) {
-      const int size = shape[axis], grid = problem.grid.size[Dim - 1 - axis];
-      if (axis == 0 || size != shape[axis - 1] || grid != problem.grid.size[Dim - axis]) {
-        values.resize(size);
+      const int size = shape.data()[axis], grid = problem.grid.size[Dim - 1 - axis];
+      if (axis == 0 || size != shape.data()[axis - 1] || grid != problem.grid.size[Dim - axis]) {
+        values.resize(static_cast<std::size_t>(size));
         const auto reciprocal = ReciprocalTransform::of(kernel, std::max(size / 2, 1) / double(grid));
         for (int i = 0; i <= size / 2; ++i) { // it is even
-          values[i] = static_cast<T>(reciprocal(double(i - size / 2) / grid));
+          values.data()[i] = static_cast<T>(reciprocal(double(i - size / 2) / grid));
           if (const int mirrored = size / 2 * 2 - i; mirrored < size)
-            values[mirrored] = values[i];
+            values.data()[mirrored] = values.data()[i];
         }
       }
-      rolloff[axis] = device_copy(space, "Bracewell::Gridding::rolloff", values);
+      rolloff.data()[axis] = device_copy(space, "Bracewell::Gridding::rolloff", values);
     }
   }
 };
