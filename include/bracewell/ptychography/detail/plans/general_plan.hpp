@@ -79,13 +79,15 @@ public:
     const std::int64_t group = group_size(positions, shape, options), part = part_size(group, shape),
                        pixels = std::int64_t(shape.detector) * shape.detector,
                        window = std::int64_t(shape.probe) * shape.probe;
-    std::size_t bytes =
-        sizeof(Complex) * group * shape.modes *
-            (pixels * (keeps ? 2 : 1) + window * (shape.slices - !shifts)) +
-        Shifted::bytes_needed(space, positions, shape, options, group) +
-        (options.detector_background ? sizeof(T) * group * pixels : 0) +
-        group * (2 * sizeof(double) * blocks(pixels) + (on_device ? sizeof(PatternSums<T>) : 0)) +
-        Transforms::bytes_needed(space, shape.detector, shape.modes, part);
+    const auto waves = static_cast<std::size_t>(
+                   group * shape.modes * (pixels * (keeps ? 2 : 1) + window * (shape.slices - !shifts))),
+               background = static_cast<std::size_t>(options.detector_background ? group * pixels : 0),
+               sums = static_cast<std::size_t>(group * 2 * blocks(pixels));
+    std::size_t bytes = sizeof(Complex) * waves +
+                        Shifted::bytes_needed(space, positions, shape, options, group) +
+                        sizeof(T) * background + sizeof(double) * sums +
+                        (on_device ? static_cast<std::size_t>(group) * sizeof(PatternSums<T>) : 0) +
+                        Transforms::bytes_needed(space, shape.detector, shape.modes, part);
     if (shifts_by_lines(shifts, shape))
       bytes += RadixPlan<Space, T>(space, "Bracewell::PtychographyLoss::table", shape.probe).memory_bytes();
     if (transforms_windows(shifts, shape))
@@ -113,7 +115,7 @@ public:
     for (int slice = 0; slice < last; ++slice) {
       for_waves(space, "Bracewell::PtychographyLoss::slice_waves", selection.count, shape_.modes, m,
                 ExitWaves<T>{scan, selection, inputs.object.data + slice * slice_size, light(first, slice),
-                             incident_[slice].data()});
+                             incident_.data()[slice].data()});
       free_space(space, slice, selection.count, false);
     }
     for_waves(space, "Bracewell::PtychographyLoss::exit_waves", selection.count, shape_.modes, n,
@@ -143,9 +145,9 @@ public:
                              outputs.object_gradient.data + slice * slice_size);
       if (slice > 0) {
         terms(space, scan, selection, inputs.object.data + slice * slice_size, gradients,
-              incident_[slice - 1]);
+              incident_.data()[slice - 1]);
         free_space(space, slice - 1, selection.count, true);
-        gradients = {incident_[slice - 1].data(), elements(), std::int64_t(m) * m, m, nullptr};
+        gradients = {incident_.data()[slice - 1].data(), elements(), std::int64_t(m) * m, m, nullptr};
       }
     }
     if (shifted_ && (outputs.probe_gradient || call.spectra_gradients())) {
@@ -287,7 +289,7 @@ private:
 
   /// What falls on a slice.
   Probes<T> light(const Probes<T>& first, int slice) const {
-    return slice == 0 ? first : Probes<T>{incident_[slice - 1].data(), elements(), shape_.modes};
+    return slice == 0 ? first : Probes<T>{incident_.data()[slice - 1].data(), elements(), shape_.modes};
   }
 
   /// conj(O) G.
@@ -299,10 +301,11 @@ private:
 
   /// From a slice to the next, or the adjoint, in place.
   void free_space(const Space& space, int slice, std::int64_t count, bool adjoint) const {
-    Complex* const field = incident_[slice].data();
+    Complex* const field = incident_.data()[slice].data();
     windows_->execute(space, FFTDirection::Forward, field, count, group_);
-    for_waves(space, "Bracewell::PtychographyLoss::free_space", count, shape_.modes, shape_.probe,
-              FresnelTransfer<T>{field, shape_.probe, inverse_fresnel_[slice], ProbeShifts{}, adjoint});
+    for_waves(
+        space, "Bracewell::PtychographyLoss::free_space", count, shape_.modes, shape_.probe,
+        FresnelTransfer<T>{field, shape_.probe, inverse_fresnel_.data()[slice], ProbeShifts{}, adjoint});
     windows_->execute(space, FFTDirection::Backward, field, count, group_);
   }
 
