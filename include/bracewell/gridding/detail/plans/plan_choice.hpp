@@ -77,7 +77,9 @@ struct GriddingChoice {
     double least = std::numeric_limits<double>::infinity();
     bool too_wide = false; // for bins
     // Most errors lie at the edges of images, which a kernel's mean error takes for narrow. Of few pixels they are many.
-    const double margin = *std::min_element(shape.begin(), shape.end()) < 64 ? 0.7 : 1;
+    // (NonuniformSums asks for an oversampling, and knows its kernel by the tolerance alone.)
+    const bool few = !options.oversampling && *std::min_element(shape.begin(), shape.end()) < 64;
+    const double margin = few ? 0.7 : 1;
     for (const double oversampling :
          options.oversampling ? asked_oversamplings(*options.oversampling)
                               : unasked_oversamplings(options.tolerance, epsilon, is_host<Space>, Dim)) {
