@@ -106,8 +106,7 @@ void define_sums(nb::module_& module) {
              Arrays arrays("NonuniformSums.set_points", self);
              const Tensor from = arrays.read("points", points, Values::Double),
                           to = arrays.read("targets", targets, Values::Double);
-             use_plan(self, arrays,
-                      [&](SumsPlan& plan) { plan.set_points(arrays.queue(stream), from, to); });
+             use_plan(self, arrays, [&](SumsPlan& plan) { plan.set_points(arrays.queue(stream), from, to); });
            })
       .def("forward",
            [](Self& self, const Object& values, const Object& sums, std::uintptr_t stream) {
