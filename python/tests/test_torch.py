@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: MIT
 """bracewell.torch: derivatives against finite differences, torch.compile, and what is refused."""
 
+import pickle
+
 import pytest
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed")
@@ -78,6 +80,48 @@ def test_the_ptychographic_loss_has_exact_gradients():
     gradient, = torch.autograd.grad(loss(*inputs), inputs[0], create_graph=True)
     with pytest.raises(NotImplementedError, match="PtychographyLoss: expected one backward pass"):
         gradient.abs().sum().backward()
+
+
+def lens_of(optics, m, n, wavelength, pixel, angle):
+    """The probe of AberratedProbe by its equations (Cs in the unit of lengths), in torch."""
+    k = torch.fft.fftfreq(n, pixel, dtype=torch.float64)
+    row, column = torch.meshgrid(k, k, indexing="ij")
+    k, theta, k_max = torch.hypot(row, column), torch.atan2(column, row), angle / wavelength
+    chi = torch.pi * wavelength * k**2 * (optics[0] + optics[2] * torch.cos(2 * (theta - optics[3])))
+    chi = chi + torch.pi / 2 * wavelength**3 * optics[1] * k**4
+    wave = torch.fft.ifft2(torch.exp(1j * chi) / (1 + torch.exp(-(k_max - k) / (k_max * (optics[4].abs() + 0.01)))))
+    first = n // 2 - m // 2
+    return torch.fft.fftshift(wave / torch.linalg.norm(wave))[first:first + m, first:first + m]
+
+
+@pytest.mark.parametrize("m, n", [(12, 20), (13, 21)])
+def test_a_lens_has_gradients_of_its_aberrations(m, n):
+    optics = dict(wavelength=0.02, pixel_size=0.2, convergence_angle=0.025)
+    lens = operators.AberratedProbe(m, n, cs_to_length=1, **optics)
+    values = torch.tensor([40.0, 20.0, 15.0, 0.4, 0.07], dtype=torch.float64, requires_grad=True)
+    plain = lambda given: lens_of(given, m, n, 0.02, 0.2, 0.025)
+    torch.testing.assert_close(lens(values), plain(values))
+    # The loss of a scan, whose gradients lead through the probe to the lens: against torch's own derivatives of the equations.
+    patterns, positions = torch.rand(3, n, n, dtype=torch.float64), [[0, 1.5], [2, 0], [3, 3]]
+    loss = operators.PtychographyLoss(patterns, positions, (m + 4, m + 4), m)
+    object_ = waves(m + 4, m + 4)
+    found = torch.autograd.grad(loss(object_, lens(values)), (values, object_))
+    expected = torch.autograd.grad(loss(object_, plain(values)), (values, object_))
+    for one, other in zip(found, expected):
+        torch.testing.assert_close(one, other, rtol=1e-8, atol=1e-14)
+    # Scaled so that a step of finite differences is small in every unit.
+    units = torch.tensor([1.0, 1.0, 1.0, 0.1, 0.01], dtype=torch.float64)
+    assert gradcheck(lambda given: lens(given * units), (values.detach() / units).requires_grad_(), atol=1e-6)
+    torch.testing.assert_close(torch.compile(lens, backend="aot_eager")(values), plain(values))
+    both = torch.func.vmap(lens)(torch.stack([values.detach(), values.detach() * 1.1]))
+    torch.testing.assert_close(both[1], plain(values.detach() * 1.1))
+    with pytest.raises(NotImplementedError, match="AberratedProbe"):
+        torch.func.jvp(lens, (values.detach(),), (torch.ones(5, dtype=torch.float64),))
+    with pytest.raises(NotImplementedError, match="gradient of a gradient"):
+        first, = torch.autograd.grad(lens(values).abs().sum(), values, create_graph=True)
+        first.sum().backward()
+    copy = pickle.loads(pickle.dumps(lens))
+    assert torch.equal(copy(values), lens(values)) and repr(copy).startswith("bracewell.torch.AberratedProbe(probe_size=")
 
 
 def test_compiled_functions_give_the_same():

@@ -15,6 +15,7 @@ project, backproject   of spectra, shifts of `project`,   of spectra, at poses t
 NonuniformFFT          of values and points               of values and points
 Tomography             of values, angles and shifts       of values, at angles that need none
 PtychographyLoss       of object, probe and positions     none                                   vmap
+AberratedProbe         none                               none
 evaluate_ctf           none                               none                                   vmap
 =====================  =================================  =====================================  ===================
 """
@@ -37,7 +38,7 @@ from . import projection as _projection
 from . import ptychography as _ptychography
 from . import tomography as _tomography
 
-__all__ = ["NonuniformFFT", "PtychographyLoss", "Tomography", "backproject", "evaluate_ctf", "insert", "project", "sample"]
+__all__ = ["AberratedProbe", "NonuniformFFT", "PtychographyLoss", "Tomography", "backproject", "evaluate_ctf", "insert", "project", "sample"]
 
 
 def _ready(tensor: Optional[Tensor]) -> Optional[Tensor]:
@@ -932,6 +933,110 @@ class PtychographyLoss(_Numbered):
 
     def __reduce_ex__(self, protocol: Any) -> Any:
         return self._plan.__reduce_ex__(protocol)  # refuses
+
+    def __repr__(self) -> str:
+        return repr(self._plan).replace("bracewell.", "bracewell.torch.", 1)
+
+
+@torch.library.custom_op("bracewell::aberrated_probe", mutates_args=())
+def _aberrated_probe(parameters: Tensor, plan: int) -> Tensor:
+    return _plans[plan]._plan.evaluate(_ready(parameters))
+
+
+def _aberrated_probe_fake(parameters, plan):
+    side = _plans[plan]._plan.probe_size
+    return parameters.new_empty((side, side), dtype=parameters.dtype.to_complex())
+
+
+@torch.library.custom_op("bracewell::aberrated_probe_gradients", mutates_args=())
+def _aberrated_probe_gradients(cotangent: Tensor, parameters: Tensor, plan: int) -> Tensor:
+    return _plans[plan]._plan.gradients(_ready(parameters), _ready(cotangent))
+
+
+def _aberrated_probe_save(ctx, inputs, output):
+    parameters, ctx.plan = inputs
+    ctx.keep = _plans[ctx.plan]
+    ctx.save_for_backward(parameters)
+
+
+def _aberrated_probe_backward(ctx, cotangent):
+    parameters, = ctx.saved_tensors
+    return _aberrated_probe_gradients(cotangent, parameters, ctx.plan), None
+
+
+_register(_aberrated_probe, _aberrated_probe_fake, _aberrated_probe_backward, _aberrated_probe_save)
+_register(_aberrated_probe_gradients, lambda cotangent, parameters, plan: torch.empty_like(parameters), _refuse("AberratedProbe"))
+
+
+class _Lens(Function):
+    @staticmethod
+    def forward(parameters, lens):
+        return _aberrated_probe(parameters, lens._number)
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.set_materialize_grads(False)
+        ctx.save_for_backward(inputs[0])
+        ctx.lens = inputs[1]
+
+    @staticmethod
+    def backward(ctx, cotangent):
+        if cotangent is None:
+            return None, None
+        return _LensGradients.apply(cotangent, *ctx.saved_tensors, ctx.lens), None
+
+    @staticmethod
+    def jvp(ctx, *tangents):
+        raise _refused("AberratedProbe", "forward-mode derivative")
+
+    @staticmethod
+    def vmap(info, in_dims, *arguments):
+        return _one_by_one(_Lens.apply, info, in_dims, arguments)
+
+
+class _LensGradients(Function):
+    @staticmethod
+    def forward(cotangent, parameters, lens):
+        return _aberrated_probe_gradients(cotangent, parameters, lens._number)
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        pass
+
+    backward = staticmethod(_refuse("AberratedProbe"))
+    jvp = staticmethod(_refuse("AberratedProbe"))
+
+    @staticmethod
+    def vmap(info, in_dims, *arguments):
+        return _one_by_one(_LensGradients.apply, info, in_dims, arguments)
+
+
+class AberratedProbe(_Numbered):
+    """`bracewell.AberratedProbe` as a differentiable function; arguments as there::
+
+        lens = bracewell.torch.AberratedProbe(64, 64, wavelength=0.0025, pixel_size=0.02, convergence_angle=0.02)
+        optics = torch.tensor([40.0, 1.0, 0.0, 0.0, 0.05], requires_grad=True)
+        loss(object, lens(optics)).backward()
+        optics.grad  # dL / d(defocus, Cs, astigmatism, its angle, smoothness)
+    """
+
+    def __init__(self, probe_size: int, detector: int, **optics: Any):
+        self._plan = _ptychography.AberratedProbe(probe_size, detector, **optics)
+        self._enter()
+
+    def __call__(self, parameters: Tensor) -> Tensor:
+        """The probe, complex ``[m, m]``, of the precision and device of the parameters, real ``[5]``: defocus (a length), Cs,
+        astigmatism (a length), its angle from the row axis (radians), smoothness of the aperture's edge. One backward pass."""
+        if torch.compiler.is_compiling():
+            return _aberrated_probe(parameters, self._number)
+        return _Lens.apply(parameters, self)
+
+    def __getstate__(self) -> Any:
+        return self._plan
+
+    def __setstate__(self, plan: Any) -> None:
+        self._plan = plan
+        self._enter()
 
     def __repr__(self) -> str:
         return repr(self._plan).replace("bracewell.", "bracewell.torch.", 1)
