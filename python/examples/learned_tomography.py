@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""A day in a notebook with PyTorch, tomography: few views; the slice is a small network of its coordinates.   python learned_tomography.py [cpu|cuda]"""
+"""A day in a notebook with PyTorch, tomography: few views; the slice is a small network.   python learned_tomography.py [cpu|cuda]"""
 
 import sys
 import time
@@ -8,15 +8,17 @@ import bracewell
 import bracewell.torch
 import torch
 from day_tomography import load
+from torch import nn
 
 
 def plain_projection(angles, n, axis):
     """The plain way: every view turns the image by grid_sample and sums along rays."""
-    s, u = torch.meshgrid(torch.arange(n) - axis, torch.arange(n) - n // 2, indexing="ij")  # [column, along the ray]
+    line = torch.arange(n, device=angles.device)
+    s, u = torch.meshgrid(line - axis, line - n // 2, indexing="ij")  # [column, along the ray]
     cos, sin = angles.cos().float()[:, None, None], angles.sin().float()[:, None, None]
     places = torch.stack([s * cos - u * sin, s * sin + u * cos], dim=-1)
-    grid = ((places + n // 2) * 2 / (n - 1) - 1).to(angles.device)
-    return lambda image: torch.nn.functional.grid_sample(image.expand(len(angles), 1, n, n), grid, align_corners=True)[:, 0].sum(dim=2)
+    grid = (places + n // 2) * 2 / (n - 1) - 1
+    return lambda image: nn.functional.grid_sample(image.expand(len(angles), 1, n, n), grid, align_corners=True)[:, 0].sum(dim=2)
 
 
 def refine(project, sinogram, n, steps=150):
@@ -25,11 +27,11 @@ def refine(project, sinogram, n, steps=150):
     line = torch.linspace(-1, 1, n)
     waves = torch.cartesian_prod(line, line) @ (6 * torch.randn(2, 48))
     features = torch.cat([waves.sin(), waves.cos()], dim=1).to(sinogram.device)
-    net = torch.nn.Sequential(torch.nn.Linear(96, 48), torch.nn.SiLU(), torch.nn.Linear(48, 48), torch.nn.SiLU(), torch.nn.Linear(48, 1)).to(sinogram.device)
+    net = nn.Sequential(nn.Linear(96, 48), nn.SiLU(), nn.Linear(48, 48), nn.SiLU(), nn.Linear(48, 1)).to(sinogram.device)
     adam, begin = torch.optim.Adam(net.parameters(), 4e-3), 0.0
     for step in range(steps + 1):
         begin = begin if step != 1 else time.perf_counter()  # the first makes plans
-        image = 0.1 * net(features).reshape(n, n).clamp(-0.02)
+        image = 0.1 * net(features).reshape(n, n)
         loss = (project(image) - sinogram).square().mean()
         adam.zero_grad()
         loss.backward()

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Ptychography with a lens: Adam on the pixels of the object and on the aberrations of the probe, patterns compared by shape.
 
-The loss, the probe and their gradients are Bracewell's. `plain_loss` says the same in PyTorch alone, for comparison.
+The loss, the probe and their gradients are Bracewell's. `plain_loss` and `plain_lens` say the same in PyTorch alone, for comparison.
 
 python ptychography_lens.py [cpu|cuda]
 """
@@ -52,9 +52,24 @@ def plain_loss(patterns, corners):
     return loss
 
 
-def reconstruct(loss, device, steps):
+def plain_lens(device):
+    """bracewell.torch.AberratedProbe in PyTorch alone."""
+    k = torch.fft.fftfreq(SIDE, LENS["pixel_size"], device=device)
+    row, column = torch.meshgrid(k, k, indexing="ij")
+    k, theta, length = torch.hypot(row, column), torch.atan2(column, row), LENS["wavelength"]
+    edge = LENS["convergence_angle"] / length
+
+    def probe(optics):
+        chi = torch.pi * length * k**2 * (optics[0] + optics[2] * torch.cos(2 * (theta - optics[3])))
+        chi = chi + torch.pi / 2 * length**3 * 1e6 * optics[1] * k**4
+        wave = torch.fft.ifft2(torch.polar(torch.sigmoid((edge - k) / (edge * (optics[4].abs() + 0.01))), chi))
+        return torch.fft.fftshift(wave / torch.linalg.vector_norm(wave))
+
+    return probe
+
+
+def reconstruct(loss, lens, device, steps):
     """Amplitude, phase and aberrations by Adam; returns the object, the aberrations, the losses and milliseconds of a step."""
-    lens = bracewell.torch.AberratedProbe(SIDE, SIDE, **LENS)
     amplitude, phase = torch.ones(SIZE, SIZE, device=device), torch.zeros(SIZE, SIZE, device=device)
     optics, losses = torch.tensor(START, device=device), []
     moved = torch.zeros(5, device=device)  # in units of a step
@@ -91,8 +106,8 @@ def main(device="cpu", steps=200):
     """Returns the errors of the defocus (nm) and of the object, the last losses of both ways, and milliseconds of a step of both."""
     patterns, corners, truth = simulate(device)
     loss = bracewell.torch.PtychographyLoss(patterns, corners.cpu().double(), (SIZE, SIZE), SIDE, loss="amplitude")
-    found, optics, losses, ours = reconstruct(loss, device, steps)
-    plain_found, plain_optics, plain_losses, plain = reconstruct(plain_loss(patterns, corners), device, steps)
+    found, optics, losses, ours = reconstruct(loss, bracewell.torch.AberratedProbe(SIDE, SIDE, **LENS), device, steps)
+    _, _, plain_losses, plain = reconstruct(plain_loss(patterns, corners), plain_lens(device), device, steps)
     print(f"{len(patterns)} patterns on {device}: loss {losses[0]:.4f} -> {losses[-1]:.4f} (PyTorch alone {plain_losses[-1]:.4f})")
     print(f"defocus {START[0]} -> {optics[0]:.2f} of {TRUE[0]} nm, astigmatism {START[2]} -> {optics[2]:.2f} of {TRUE[2]} nm, "
           f"error of the object {error(found, truth):.3f}")
