@@ -102,7 +102,7 @@ def libraries():
         pass
 
 
-@pytest.mark.parametrize("name, make, back", libraries(), ids=lambda value: value if isinstance(value, str) else "")
+@pytest.mark.parametrize("name, make, back", [*libraries()], ids=lambda value: value if isinstance(value, str) else "")
 @pytest.mark.parametrize("modes", [(9,), (8, 7), (6, 5, 7)])
 def test_functions_of_cufinufft_are_their_sums(name, make, back, modes):
     random = np.random.default_rng(3)
@@ -125,7 +125,7 @@ def test_functions_of_cufinufft_are_their_sums(name, make, back, modes):
         assert np.linalg.norm(back(found) - c @ waves) < 1e-8 * np.linalg.norm(back(found))
 
 
-@pytest.mark.parametrize("name, make, back", libraries(), ids=lambda value: value if isinstance(value, str) else "")
+@pytest.mark.parametrize("name, make, back", [*libraries()], ids=lambda value: value if isinstance(value, str) else "")
 def test_plans_of_cufinufft_keep_order_precision_and_library(name, make, back):
     random = np.random.default_rng(4)
     points = random.uniform(-np.pi, np.pi, (2, 30)).astype(np.float32)

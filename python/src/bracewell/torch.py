@@ -459,6 +459,11 @@ _numbers = count()
 _plans: WeakValueDictionary = WeakValueDictionary()
 
 
+def _plan_of(number: Any) -> Any:
+    """The plan of a number, which torch.compile makes symbolic where a second plan takes the place of a first."""
+    return _plans[int(number)]
+
+
 class _Numbered:
     def _enter(self) -> None:
         self._number = next(_numbers)
@@ -467,16 +472,16 @@ class _Numbered:
 
 @torch.library.custom_op("bracewell::linear", mutates_args=())
 def _linear(values: Tensor, plan: int, adjoint: bool) -> Tensor:
-    return _plans[plan]._apply(_ready(values), adjoint)
+    return _plan_of(plan)._apply(_ready(values), adjoint)
 
 
 def _linear_fake(values, plan, adjoint):
-    return values.new_empty(_plans[plan]._shape(values.shape, adjoint))
+    return values.new_empty(_plan_of(plan)._shape(values.shape, adjoint))
 
 
 def _linear_save(ctx, inputs, output):
     _, ctx.plan, ctx.adjoint = inputs
-    ctx.keep = _plans[ctx.plan]
+    ctx.keep = _plan_of(ctx.plan)
 
 
 def _linear_backward(ctx, cotangent):
@@ -840,7 +845,7 @@ def evaluate_ctf(parameters: _contrast.CTFParameters, shape: Sequence[int], pixe
 @torch.library.custom_op("bracewell::ptychography", mutates_args=())
 def _ptychography_loss(object: Tensor, probe: Tensor, positions: Optional[Tensor], subset: Optional[Tensor], plan: int,
                        wanted: str) -> List[Tensor]:
-    given = _plans[plan]._plan.evaluate(_ready(object), _ready(probe), _ready(positions), wanted=wanted.split(), subset=_ready(subset))
+    given = _plan_of(plan)._plan.evaluate(_ready(object), _ready(probe), _ready(positions), wanted=wanted.split(), subset=_ready(subset))
     return [given.loss, *(getattr(given, name) for name in wanted.split())]
 
 
@@ -940,22 +945,22 @@ class PtychographyLoss(_Numbered):
 
 @torch.library.custom_op("bracewell::aberrated_probe", mutates_args=())
 def _aberrated_probe(parameters: Tensor, plan: int) -> Tensor:
-    return _plans[plan]._plan.evaluate(_ready(parameters))
+    return _plan_of(plan)._plan.evaluate(_ready(parameters))
 
 
 def _aberrated_probe_fake(parameters, plan):
-    side = _plans[plan]._plan.probe_size
+    side = _plan_of(plan)._plan.probe_size
     return parameters.new_empty((side, side), dtype=parameters.dtype.to_complex())
 
 
 @torch.library.custom_op("bracewell::aberrated_probe_gradients", mutates_args=())
 def _aberrated_probe_gradients(cotangent: Tensor, parameters: Tensor, plan: int) -> Tensor:
-    return _plans[plan]._plan.gradients(_ready(parameters), _ready(cotangent))
+    return _plan_of(plan)._plan.gradients(_ready(parameters), _ready(cotangent))
 
 
 def _aberrated_probe_save(ctx, inputs, output):
     parameters, ctx.plan = inputs
-    ctx.keep = _plans[ctx.plan]
+    ctx.keep = _plan_of(ctx.plan)
     ctx.save_for_backward(parameters)
 
 
