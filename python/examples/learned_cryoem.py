@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""A day in a notebook with PyTorch, cryo-EM: the map is a small network, poses are learned with it.   python learned_cryoem.py [cpu|cuda]"""
+"""A day in a notebook with PyTorch, cryo-EM: a small network corrects the map while poses are learned.   python learned_cryoem.py [cpu|cuda]"""
 
 import sys
 import time
@@ -24,10 +24,15 @@ def plain_projection(spectrum, matrices):
     return torch.complex(values[0], values[1])[None] * inside
 
 
-def refine(project, images, start, steps):
-    """A network of Fourier features for the map, and turns of all images, by Adam; and milliseconds of a step."""
+def reconstruct(images, turns):
+    data, weight = bracewell.backproject(images, turns, weights=np.ones(images.shape, np.float32), **OPTIONS)
+    return np.fft.fftshift(np.fft.irfftn(bracewell.normalise(data, weight, wiener=1, radius=12)[0])).astype(np.float32)
+
+
+def refine(project, images, start, first, steps):
+    """Poses by Adam against the first map and a network of Fourier features that corrects it; and milliseconds of a step."""
     torch.manual_seed(0)
-    waves = torch.cartesian_prod(*3 * [torch.linspace(-1, 1, N)]) @ (5 * torch.randn(3, 32))
+    waves = torch.cartesian_prod(*3 * [torch.linspace(-1, 1, N)]) @ (10 * torch.randn(3, 32))
     features = torch.cat([waves.sin(), waves.cos()], dim=1).to(images.device)
     net = nn.Sequential(nn.Linear(64, 32), nn.SiLU(), nn.Linear(32, 1)).to(images.device)
     turns, begin = torch.zeros(start.shape[1], 3, device=images.device, requires_grad=True), 0.0
@@ -35,7 +40,7 @@ def refine(project, images, start, steps):
     crosses = torch.linalg.cross(torch.eye(3)[:, None].expand(3, 3, 3), torch.eye(3).expand(3, 3, 3)).mT.to(turns.device)  # v x, of v = x, y, z
     for step in range(steps + 1):
         begin = begin if step != 1 else time.perf_counter()  # the first makes plans
-        density = 0.02 * net(features).reshape(1, N, N, N)
+        density = first + 0.005 * net(features).reshape(1, N, N, N)
         matrices = start @ torch.linalg.matrix_exp(torch.einsum("na,aij->nij", turns, crosses))
         spectrum = torch.fft.rfftn(torch.fft.ifftshift(density, dim=(1, 2, 3)), dim=(1, 2, 3))
         loss = (project(spectrum, matrices) - images).abs().square().mean() / images.abs().square().mean()
@@ -43,24 +48,23 @@ def refine(project, images, start, steps):
         loss.backward()
         adam.step()
         loss.item() if step in (0, steps) else None  # waits
-    return density[0].detach().cpu().numpy(), matrices[0].detach().cpu().numpy(), 1000 * (time.perf_counter() - begin) / steps
+    return matrices.detach().cpu().numpy(), 1000 * (time.perf_counter() - begin) / steps
 
 
 def main(device="cpu", steps=60):
     """Returns the correlation of the map with the truth and the median error of poses (degrees) before, learned and by plain PyTorch, and
     milliseconds of a step."""
     images, turns, true, truth = load()  # load
-    data, weight = bracewell.backproject(images, turns, weights=np.ones(images.shape, np.float32), **OPTIONS)  # reconstruct
-    first = np.fft.fftshift(np.fft.irfftn(bracewell.normalise(data, weight, wiener=1, radius=12)[0]))
-    given, start = torch.as_tensor(images).to(device), torch.as_tensor(turns).to(device)
+    first = reconstruct(images, turns)  # reconstruct
+    given, start, density = (torch.as_tensor(array).to(device) for array in (images, turns, first))
     ours = lambda spectrum, matrices: bracewell.torch.project(spectrum, matrices, **OPTIONS)
-    results = [(first, turns[0], 0.0), *(refine(project, given, start, steps) for project in (ours, plain_projection))]  # refine
-    found = [(float(np.corrcoef(density.ravel(), truth.ravel())[0, 1]),
-              float(np.median(np.degrees(np.arccos(np.clip((np.einsum("nij,nij->n", poses, true) - 1) / 2, -1, 1))))))
-             for density, poses, _ in results]
+    results = [(turns, 0.0), *(refine(project, given, start, density, steps) for project in (ours, plain_projection))]  # refine
+    found = [(float(np.corrcoef(reconstruct(images, poses).ravel(), truth.ravel())[0, 1]),  # look
+              float(np.median(np.degrees(np.arccos(np.clip((np.einsum("nij,nij->n", poses[0], true) - 1) / 2, -1, 1))))))
+             for poses, _ in results]
     print("map and truth correlate by {:.3f}, poses are {:.1f} degrees off -> {:.3f}, {:.1f}; plain PyTorch {:.3f}, {:.1f}".format(*sum(found, ())))
-    print(f"on {device} a step takes {results[1][2]:.1f} ms, in plain PyTorch {results[2][2]:.1f} ms")
-    return *sum(found, ()), results[1][2], results[2][2]
+    print(f"on {device} a step takes {results[1][1]:.1f} ms, in plain PyTorch {results[2][1]:.1f} ms")
+    return *sum(found, ()), results[1][1], results[2][1]
 
 
 if __name__ == "__main__":

@@ -13,8 +13,8 @@ from torch import nn
 
 def plain_projection(angles, n, axis):
     """The plain way: every view turns the image by grid_sample and sums along rays."""
-    line = torch.arange(n, device=angles.device)
-    s, u = torch.meshgrid(line - axis, line - n // 2, indexing="ij")  # [column, along the ray]
+    line = torch.arange(float(n), device=angles.device)
+    s, u = torch.meshgrid(line - float(axis), line - n // 2, indexing="ij")  # [column, along the ray]
     cos, sin = angles.cos().float()[:, None, None], angles.sin().float()[:, None, None]
     places = torch.stack([s * cos - u * sin, s * sin + u * cos], dim=-1)
     grid = (places + n // 2) * 2 / (n - 1) - 1
