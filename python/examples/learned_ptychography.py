@@ -33,7 +33,7 @@ def refine(loss, probe, shape, steps):
     features = torch.cat([waves.sin(), waves.cos()], dim=1).to(probe.device)
     net = nn.Sequential(nn.Linear(96, 48), nn.SiLU(), nn.Linear(48, 48), nn.SiLU(), nn.Linear(48, 1)).to(probe.device)
     pixels, begin = probe.clone().requires_grad_(), 0.0
-    adam = torch.optim.Adam([{"params": net.parameters()}, {"params": [pixels], "lr": 0.01 * float(probe.abs().square().mean().sqrt())}], 4e-3)
+    adam = torch.optim.Adam([{"params": net.parameters()}, {"params": [pixels], "lr": 0.002 * float(probe.abs().square().mean().sqrt())}], 4e-3)
     for step in range(steps + 1):
         begin = begin if step != 1 else time.perf_counter()  # the first makes plans
         phase = net(features).reshape(shape)
@@ -45,7 +45,7 @@ def refine(loss, probe, shape, steps):
     return phase.detach(), 1000 * (time.perf_counter() - begin) / steps
 
 
-def main(device="cpu", steps=150):
+def main(device="cpu", steps=120):
     """Returns the errors of the phase of a solver, of the network, of the network by plain PyTorch, and milliseconds of a step."""
     patterns, _, positions, probe, truth = load(counts=300)  # load
     loss = bracewell.PtychographyLoss(patterns, positions, truth.shape, len(probe), scale="none", loss="amplitude")
