@@ -264,6 +264,7 @@ auto NonuniformSums<ExecutionSpace, Dim, T>::checked(const GriddingOptions& opti
   arguments.within("options.oversampling", options.oversampling.value_or(2), 1.25, 8.);
   arguments.require(options.strategy != GriddingStrategy::PrunedGather, "options.strategy",
                     "one that takes any points", "PrunedGather");
+  arguments.require(!options.kernel, "options.kernel", "none: the sums choose their kernels", "one");
   return options;
 }
 

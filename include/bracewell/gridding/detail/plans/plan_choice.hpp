@@ -77,12 +77,14 @@ struct GriddingChoice {
     double least = std::numeric_limits<double>::infinity();
     bool too_wide = false; // for bins
     for (const double oversampling :
-         options.oversampling ? asked_oversamplings(*options.oversampling)
-                              : unasked_oversamplings(options.tolerance, epsilon, is_host<Space>, Dim)) {
+         options.kernel         ? std::vector{options.oversampling.value_or(2)}
+         : options.oversampling ? asked_oversamplings(*options.oversampling)
+                                : unasked_oversamplings(options.tolerance, epsilon, is_host<Space>, Dim)) {
       if (options.oversampling && kernel)
         break;
-      ChosenKernel candidate =
-          choose_kernel(options.tolerance, oversampling, Dim, double(std::numeric_limits<T>::epsilon()));
+      ChosenKernel candidate = options.kernel ? chosen_kernel(*options.kernel, arguments, options.tolerance,
+                                                              oversampling, Dim, epsilon)
+                                              : choose_kernel(options.tolerance, oversampling, Dim, epsilon);
       const GridShape<Dim> candidate_grid = grid_of(shape, candidate.width, oversampling);
       const GriddingWork work{.points = double(points),
                               .slices = double(options.slices),
