@@ -45,6 +45,7 @@
 #include <bracewell/project/prepare_map.hpp>
 #include <bracewell/project/prepared_reference.hpp>
 #include <bracewell/project/project.hpp>
+#include <bracewell/project/project_lines.hpp>
 #include <bracewell/project/score_poses.hpp>
 #include <bracewell/ptychography/compare.hpp>
 #include <bracewell/ptychography/exit_wave.hpp>
