@@ -45,6 +45,14 @@ def test_the_arm_is_found(example):
     assert example("heterogeneous_reconstruction") > 0.9
 
 
+def test_atoms_have_the_spectra_and_gradients_of_their_closed_form():
+    pytest.importorskip("torch", reason="PyTorch is not installed")
+    spectra, *gradients, differences = module_of("atoms").main()
+    assert spectra < 3e-4
+    assert max(gradients) < 4e-3
+    assert differences < 1e-7
+
+
 def test_a_day_of_tomography():
     of_axis, of_slice, of_refined = module_of("day_tomography").main()
     assert of_axis < 0.25

@@ -1,12 +1,9 @@
 // SPDX-License-Identifier: MIT
 // Kernels of the user's own: against sums of their definition, and the error that their transform predicts.
-#include "../project/building_blocks.hpp"
+#include "../project/kernel_definitions.hpp"
 #include "support.hpp"
 
 #include <bracewell/gridding/nonuniform_sums.hpp>
-#include <bracewell/interpolation/catmull_rom.hpp>
-#include <bracewell/interpolation/cubic_bspline.hpp>
-#include <bracewell/interpolation/linear.hpp>
 
 #include <catch2/catch_template_test_macros.hpp>
 #include <catch2/catch_test_macros.hpp>
@@ -20,34 +17,10 @@ using Bracewell::Gridding;
 using Bracewell::GriddingKernel;
 using Bracewell::GriddingOptions;
 using Bracewell::NonuniformFFT;
-using Lanczos = Page::Lanczos;
+using Test::definition;
+using Test::Lanczos;
 
 namespace {
-
-double sinc(double x) { return x == 0 ? 1 : std::sin(M_PI * x) / (M_PI * x); }
-double definition(Linear, double x) { return std::max(0., 1 - std::abs(x)); }
-double definition(CatmullRom, double x) {
-  const double a = std::abs(x);
-  return a < 1 ? (1.5 * a - 2.5) * a * a + 1 : a < 2 ? ((-0.5 * a + 2.5) * a - 4) * a + 2 : 0;
-}
-double definition(CubicBSpline, double x) {
-  const double a = std::abs(x);
-  return a < 1 ? 2. / 3 + (a / 2 - 1) * a * a : a < 2 ? std::pow(2 - a, 3) / 6 : 0;
-}
-double definition(Lanczos, double x) { return std::abs(x) < 3 ? sinc(x) * sinc(x / 3) : 0; }
-
-/// Its Fourier transform, by Simpson's rule.
-template <class Kernel>
-double transform(double v) {
-  const int steps = 200 * Kernel::width; // knots are among them
-  const double h = Kernel::width / 2. / steps;
-  double sum = 0;
-  for (int i = 0; i <= steps; ++i) {
-    const double weight = i == 0 || i == steps ? 1 : 2 + 2 * (i % 2);
-    sum += weight * definition(Kernel{}, i * h) * std::cos(2 * M_PI * v * i * h);
-  }
-  return 2 * h / 3 * sum;
-}
 
 /// interpolate is the sum of its definition over the whole grid, and spread is its transpose.
 template <class Kernel, class T, int Dim>
@@ -103,10 +76,11 @@ double error_over_prediction(int n, double oversampling) {
   const auto factors = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), rolloff);
   double squares = 0;
   for (int i = 0; i < n; ++i) {
-    const double v = (i - n / 2) / grid, inside = transform<Kernel>(v);
+    const double v = (i - n / 2) / grid, inside = Test::transform_of_definition<Kernel>(v);
     CHECK(std::abs(factors(i) * inside - 1) < 1e-6);
     for (int period = -12; period <= 12; ++period)
-      squares += period == 0 ? 0 : std::pow(transform<Kernel>(v + period) / inside, 2) / n;
+      squares +=
+          period == 0 ? 0 : std::pow(Test::transform_of_definition<Kernel>(v + period) / inside, 2) / n;
   }
   return relative_error(to_host(image), direct<1>(points, samples, {n})) / std::sqrt(squares);
 }
