@@ -530,7 +530,9 @@ void register_operators(const std::string& suffix) {
     const std::string dimensions = forward ? d + "_to_" + m : m + "_to_" + d;
     benchmark::RegisterBenchmark((operation + "/" + dimensions + "/" + Kernel::name + suffix).c_str(), run)
         ->ArgNames({"box", "batch", "poses"})
-        ->ArgsProduct({{32, 64, 128, 256}, {1, 8}, {8, 128, 512, 2048}})
+        ->ArgsProduct(
+            M == 3 ? std::vector<std::vector<std::int64_t>>{{32, 64, 128}, {1}, {1, 8, 64}}
+                   : std::vector<std::vector<std::int64_t>>{{32, 64, 128, 256}, {1, 8}, {8, 128, 512, 2048}})
         ->Unit(benchmark::kMillisecond)
         ->UseRealTime();
   };
@@ -566,6 +568,8 @@ int main(int argc, char* argv[]) {
   register_operators<CatmullRom, float, 2, 2>("");
   register_operators<CatmullRom, float, 2, 3>("");
   register_operators<CubicBSpline, float, 2, 3>("");
+  register_operators<Linear, float, 3, 3>("");
+  register_operators<CatmullRom, float, 3, 3>("");
   register_operators<Linear, double, 2, 3>("_double");
   register_operators<CatmullRom, double, 2, 3>("_double");
   register_scoring();

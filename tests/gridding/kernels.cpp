@@ -14,9 +14,9 @@
 
 using namespace GriddingTest;
 using Bracewell::Gridding;
-using Bracewell::GriddingKernel;
 using Bracewell::GriddingOptions;
 using Bracewell::NonuniformFFT;
+using Bracewell::OwnKernel;
 using Test::definition;
 using Test::Lanczos;
 
@@ -28,10 +28,9 @@ void check_sums(const std::array<int, Dim>& shape, GriddingStrategy strategy) {
   CAPTURE(Kernel::width, sizeof(T), Dim, int(strategy));
   const Space space;
   const auto points = Points<Dim>::random(40);
-  const Gridding<Space, Dim, T> plan(space, points.device(), shape,
-                                     {.tolerance = sizeof(T) == 4 ? 1e-6 : 1e-7,
-                                      .strategy = strategy,
-                                      .kernel = GriddingKernel::of<Kernel>()});
+  const Gridding<Space, Dim, T> plan(
+      space, points.device(), shape,
+      {.tolerance = sizeof(T) == 4 ? 1e-6 : 1e-7, .strategy = strategy, .kernel = OwnKernel::of<Kernel>()});
   CHECK(plan.width() == Kernel::width);
   const auto size = plan.grid_shape();
   const auto grid = images<T, Dim>(1, size), spread = images<T, Dim>(1, size);
@@ -68,7 +67,7 @@ double error_over_prediction(int n, double oversampling) {
   const Values samples = random_values(2000, 1);
   const NonuniformFFT<Space, 1, double> plan(
       space, points.device(), {n},
-      {.tolerance = 1e-7, .oversampling = oversampling, .kernel = GriddingKernel::of<Kernel>()});
+      {.tolerance = 1e-7, .oversampling = oversampling, .kernel = OwnKernel::of<Kernel>()});
   const auto image = images<double, 1>(1, {n});
   plan.adjoint(space, to_device<double>(samples, 1), image);
   const double grid = plan.plan().grid_shape()[0];
@@ -158,16 +157,16 @@ TEST_CASE("kernels that a plan cannot take are refused") {
         (Gridding<Space, 2, float>(space, points, {16, 16}, options)), Bracewell::Error,
         MessageMatches(ContainsSubstring("Bracewell::Gridding: options.kernel: expected " + text)));
   };
-  refuses({.kernel = GriddingKernel::of<Tent>()},
+  refuses({.kernel = OwnKernel::of<Tent>()},
           "weights that polynomials between taps fit to the tolerance, found a difference of 0.");
-  refuses({.kernel = GriddingKernel::of<Hann>()}, "a transform within images of at least a hundredth");
+  refuses({.kernel = OwnKernel::of<Hann>()}, "a transform within images of at least a hundredth");
   CHECK_NOTHROW(Gridding<Space, 2, float>(space, points, {16, 16},
-                                          {.oversampling = 5, .kernel = GriddingKernel::of<Hann>()}));
-  CHECK_THROWS_MATCHES(GriddingKernel::of<Lifted>(), Bracewell::Error,
-                       MessageMatches(ContainsSubstring(
-                           "Bracewell::GriddingKernel::of: Kernel: expected continuous weights")));
-  CHECK_THROWS_MATCHES((Bracewell::NonuniformSums<Space, 2, float>(
-                           space, points, points, {.kernel = GriddingKernel::of<Lanczos>()})),
+                                          {.oversampling = 5, .kernel = OwnKernel::of<Hann>()}));
+  CHECK_THROWS_MATCHES(
+      OwnKernel::of<Lifted>(), Bracewell::Error,
+      MessageMatches(ContainsSubstring("Bracewell::OwnKernel::of: Kernel: expected continuous weights")));
+  CHECK_THROWS_MATCHES((Bracewell::NonuniformSums<Space, 2, float>(space, points, points,
+                                                                   {.kernel = OwnKernel::of<Lanczos>()})),
                        Bracewell::Error,
                        MessageMatches(ContainsSubstring("NonuniformSums: options.kernel: expected none")));
 }

@@ -44,19 +44,19 @@ enum class SampleOrder {
   SlicesLast   ///< [points, slices]: what Tiles reads fastest
 };
 
-/// A kernel of your own for Gridding and NonuniformFFT: `GriddingKernel::of<Kernel>()` of an InterpolationKernel. A plan
+/// A kernel of your own for Gridding and NonuniformFFT: `OwnKernel::of<Kernel>()` of an InterpolationKernel. A plan
 /// takes polynomials of degree width + 4 for its taps. The roll-off is the reciprocal transform of these polynomials, so that a
 /// kernel needs no `transform` here.
-class GriddingKernel {
+class OwnKernel {
 public:
   /// @throws Error on a kernel that is not even, not zero at its edge, or whose derivatives are not its slopes
   template <class Kernel>
-  static GriddingKernel of() {
+  static OwnKernel of() {
     constexpr Impl::KernelFault fault = Impl::kernel_fault<Kernel, double>;
-    BRACEWELL_EXPECTS_KERNEL(fault, "GriddingKernel::of");
-    GriddingKernel kernel;
+    BRACEWELL_EXPECTS_KERNEL(fault, "OwnKernel::of");
+    OwnKernel kernel;
     if constexpr (fault == Impl::KernelFault::None) {
-      Impl::check_kernel<Kernel, double>("GriddingKernel::of");
+      Impl::check_kernel<Kernel, double>("OwnKernel::of");
       kernel.width_ = Kernel::width;
       kernel.weights_ = &weights_of<Kernel>;
     }
@@ -73,7 +73,7 @@ public:
   }
 
 private:
-  GriddingKernel() = default;
+  OwnKernel() = default;
 
   template <class Kernel>
   static void weights_of(double f, double* result) {
@@ -100,7 +100,7 @@ struct GriddingOptions {
   int sign = 1; ///< of the exponent of NonuniformFFT::adjoint, 1 or -1; `forward` has the other
   /// Instead of the kernel that the plan chooses. The oversampling is 2 then if it is not asked for. The error is what the
   /// kernel's transform lets through from the periods of the grid. The tolerance is how well polynomials fit the kernel.
-  std::optional<GriddingKernel> kernel = std::nullopt;
+  std::optional<OwnKernel> kernel = std::nullopt;
 };
 
 } // namespace Bracewell

@@ -86,14 +86,13 @@ struct KernelPolynomials {
   }
 
   /// The same of a kernel of the user's own.
-  KernelPolynomials(const GriddingKernel& kernel, double tolerance, double oversampling)
-      : width(kernel.width()) {
+  KernelPolynomials(const OwnKernel& kernel, double tolerance, double oversampling) : width(kernel.width()) {
     fit(tolerance, oversampling,
         [&](double f, std::vector<double>& weights) { weights = kernel.weights(f); });
   }
 
   /// The largest difference of the polynomials from a kernel's weights, relative to the largest weight.
-  double misfit(const GriddingKernel& kernel) const {
+  double misfit(const OwnKernel& kernel) const {
     double difference = 0, largest = 0;
     for (int step = 0; step <= 64; ++step) {
       const double f = step / 64.;
@@ -274,7 +273,7 @@ inline ChosenKernel choose_kernel(double tolerance, double oversampling, int dim
 /// A kernel of the user's own. Its transform has to be positive within images, whose edge lies at 0.5 / oversampling: the
 /// roll-off is the reciprocal.
 /// @throws Error
-inline ChosenKernel chosen_kernel(const GriddingKernel& kernel, const Arguments& arguments, double tolerance,
+inline ChosenKernel chosen_kernel(const OwnKernel& kernel, const Arguments& arguments, double tolerance,
                                   double oversampling, int dimensions, double epsilon) {
   KernelPolynomials polynomials(kernel, tolerance, oversampling);
   const double misfit = polynomials.misfit(kernel);
