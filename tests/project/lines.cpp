@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Sums along lines in real space: against closed forms, sums in long-hand, transposes and finite differences.
 
+#include "../page_examples.hpp"
+
 #include <bracewell/project/project_lines.hpp>
 
 #include <catch2/catch_template_test_macros.hpp>
@@ -414,4 +416,33 @@ TEST_CASE("empty problems, and arguments that do not fit") {
   CHECK_THROWS_MATCHES(
       project_lines_gradients(space, volume, {.matrices = matrices}, images, {.volume = three}), Error,
       says("project_lines_gradients: gradients.volume"));
+}
+
+TEST_CASE("the page's example: a voxel at the centre is seen at the centre, moved by the shift") {
+  const Kokkos::DefaultHostExecutionSpace space;
+  const View<double****> volume("volume", 1, 6, 6, 7), sum("sum", 1, 6, 6, 7),
+      of_volume("of_volume", 1, 6, 6, 7), images("images", 1, 1, 5, 8), cotangent("cotangent", 1, 1, 5, 8),
+      matrices("matrices", 1, 1, 3, 3), of_matrices("of_matrices", 1, 1, 3, 3);
+  const View<double***> shifts("shifts", 1, 1, 2), of_shifts("of_shifts", 1, 1, 2);
+  volume(0, 3, 3, 3) = 2;
+  matrices(0, 0, 0, 2) = 1; // along x
+  matrices(0, 0, 1, 1) = 1;
+  matrices(0, 0, 2, 0) = -1;
+  shifts(0, 0, 0) = 1; // down
+  shifts(0, 0, 1) = -2;
+  cotangent(0, 0, 3, 2) = 5;
+  // [lines
+  project_lines(space, volume, {.matrices = matrices, .shifts = shifts}, images);
+  backproject_lines(space, images, {.matrices = matrices, .shifts = shifts}, sum); // adds the exact transpose
+  project_lines_gradients(space, volume, {.matrices = matrices, .shifts = shifts}, cotangent,
+                          {.volume = of_volume, .matrices = of_matrices, .shifts = of_shifts});
+  // lines]
+  CHECK(images(0, 0, 3, 2) == 2);
+  CHECK(images(0, 0, 2, 4) == 0);
+  for (int x = 0; x < 7; ++x) {
+    CHECK(sum(0, 3, 3, x) == 2);
+    CHECK(of_volume(0, 3, 3, x) == 5);
+  }
+  const std::filesystem::path root(BRACEWELL_SOURCE_DIR);
+  Test::check_page_examples(root / "tests/project/lines.cpp", {root / "docs/lines.md"});
 }
