@@ -135,6 +135,15 @@ struct Points {
                                const Tensor& of_values, const Tensor& of_points, const PointSettings&);
 };
 
+/// Sums along lines in real space.
+template <Backend backend, class T>
+struct Lines {
+  static void project(Queue, const Tensor& volume, const PoseTensors&, const Tensor& images);
+  static void backproject(Queue, const Tensor& images, const PoseTensors&, const Tensor& volume);
+  static void gradients(Queue, const Tensor& volume, const PoseTensors&, const Tensor& cotangent,
+                        const Tensor& of_volume, const Tensor& of_matrices, const Tensor& of_shifts);
+};
+
 template <Backend backend, class T>
 struct Contrast {
   static void evaluate(Queue, const ContrastParameters&, double pixel_size, const Tensor& values);

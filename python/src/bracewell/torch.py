@@ -37,7 +37,7 @@ from . import projection as _projection
 from . import ptychography as _ptychography
 from . import tomography as _tomography
 
-__all__ = ["NonuniformFFT", "PtychographyLoss", "Tomography", "backproject", "evaluate_ctf", "insert", "project", "sample"]
+__all__ = ["NonuniformFFT", "PtychographyLoss", "Tomography", "backproject", "evaluate_ctf", "insert", "project", "project_lines", "sample"]
 
 
 def _ready(tensor: Optional[Tensor]) -> Optional[Tensor]:
@@ -937,4 +937,4 @@ class PtychographyLoss(_Numbered):
         return repr(self._plan).replace("bracewell.", "bracewell.torch.", 1)
 
 
-from ._torch_points import insert, sample  # noqa: E402 (takes what stands above)
+from ._torch_points import insert, project_lines, sample  # noqa: E402 (takes what stands above)
