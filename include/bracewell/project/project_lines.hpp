@@ -4,6 +4,7 @@
 #include <bracewell/impl/compiled.hpp>
 #include <bracewell/impl/execution.hpp>
 #include <bracewell/impl/memory.hpp>
+#include <bracewell/impl/unroll.hpp>
 #include <bracewell/project/detail/problem.hpp>
 #include <bracewell/project/options.hpp>
 
@@ -175,11 +176,11 @@ struct LineProblem {
       const T begin = (low - start[which]) / step, end = (high - start[which]) / step;
       if (!(low <= high))
         last = 0;
-      first = Kokkos::fmax(first, Kokkos::ceil(Kokkos::fmin(begin, end)));
-      last = Kokkos::fmin(last, Kokkos::floor(Kokkos::fmax(begin, end)) + 1);
+      first = Kokkos::max(first, Kokkos::ceil(Kokkos::min(begin, end)));
+      last = Kokkos::min(last, Kokkos::floor(Kokkos::max(begin, end)) + 1);
     }
-    range[0] = int(Kokkos::fmin(first, T(count)));
-    range[1] = int(Kokkos::fmax(last, T(range[0])));
+    range[0] = int(Kokkos::min(first, T(count)));
+    range[1] = int(Kokkos::max(last, T(range[0])));
   }
 
   /// Four voxels of a plane around a line, and how far it is from the first of them.
@@ -329,16 +330,34 @@ private:
     for (int d = 0; d < 2; ++d) {
       seen[d] = -view.inverse[d][0] * away[0] - view.inverse[d][1] * away[1];
       first[d] =
-          int(Kokkos::fmin(Kokkos::fmax(Kokkos::ceil(seen[d] - view.reach[d]), T(0)), T(problem.image[d])));
+          int(Kokkos::min(Kokkos::max(Kokkos::ceil(seen[d] - view.reach[d]), T(0)), T(problem.image[d])));
       last[d] = int(
-          Kokkos::fmax(Kokkos::fmin(Kokkos::floor(seen[d] + view.reach[d]), T(problem.image[d] - 1)), T(-1)));
+          Kokkos::max(Kokkos::min(Kokkos::floor(seen[d] + view.reach[d]), T(problem.image[d] - 1)), T(-1)));
     }
+    if (last[0] < first[0] || last[1] < first[1])
+      return 0;
     T sum = 0;
+    // Of a rotation at most three pixels along both axes: a fixed number of them, whose loops need no branches.
+    if (view.reach[0] < T(1.5) && view.reach[1] < T(1.5) && first[0] + 2 < problem.image[0] &&
+        first[1] + 2 < problem.image[1]) {
+      const T* row = pixels + std::int64_t(first[1]) * problem.image[0] + first[0];
+      for (int d = 0; d < 2; ++d)
+        away[d] += view.slope[d][0] * T(first[0]) + view.slope[d][1] * T(first[1]);
+      BRACEWELL_UNROLL_FOR (int y = 0; y < 3; ++y) {
+        BRACEWELL_UNROLL_FOR (int x = 0; x < 3; ++x) {
+          const T a = 1 - Kokkos::abs(away[0] + view.slope[0][0] * T(x) + view.slope[0][1] * T(y)),
+                  b = 1 - Kokkos::abs(away[1] + view.slope[1][0] * T(x) + view.slope[1][1] * T(y));
+          sum += Kokkos::max(a, T(0)) * Kokkos::max(b, T(0)) * row[x];
+        }
+        row += problem.image[0];
+      }
+      return sum;
+    }
     for (int y = first[1]; y <= last[1]; ++y)
       for (int x = first[0]; x <= last[0]; ++x) {
         const T a = 1 - Kokkos::abs(away[0] + view.slope[0][0] * T(x) + view.slope[0][1] * T(y)),
                 b = 1 - Kokkos::abs(away[1] + view.slope[1][0] * T(x) + view.slope[1][1] * T(y));
-        sum += a > 0 && b > 0 ? a * b * pixels[std::int64_t(y) * problem.image[0] + x] : T(0);
+        sum += Kokkos::max(a, T(0)) * Kokkos::max(b, T(0)) * pixels[std::int64_t(y) * problem.image[0] + x];
       }
     return sum;
   }
