@@ -99,6 +99,24 @@ def _expect_poses(function, leading, sizes, dimensions, **arrays) -> None:
                 known[axis] = shape[axis], name
 
 
+class _Shape(NamedTuple):
+    """What checks read of an array."""
+
+    shape: tuple[int, ...]
+
+
+@lru_cache(maxsize=256)
+def _project_extents(reconstruction, matrices, shifts, filters, shape, width):
+    """Of the shapes of a call of `project` that is right: the reconstruction's width, the projections', and their shape. Calls with
+    the same shapes are checked once."""
+    arrays = [None if one is None else _Shape(tuple(one)) for one in (reconstruction, matrices, shifts, filters)]
+    volume = _sizes("project", "reconstruction", arrays[0], 1, width)
+    sizes = volume[-2:] if shape is None else shape
+    _expect_poses("project", ("reconstruction", arrays[0].shape[:1]), sizes, len(volume),
+                  **dict(zip(("matrices", "shifts", "filters"), arrays[1:])))
+    return volume[-1], sizes[-1], (_leading(0, *arrays), _leading(1, *arrays[1:]), *_half(sizes))
+
+
 def project(reconstruction: Array, matrices: Array, shifts: Optional[Array] = None, filters: Optional[Array] = None, *,
             shape: Optional[Sequence[int]] = None, width: Optional[int] = None, interpolation: str = "catmull_rom",
             oversampling: Optional[float] = None, radius: Optional[float] = None, ewald_radius: Optional[float] = None,
@@ -126,16 +144,17 @@ def project(reconstruction: Array, matrices: Array, shifts: Optional[Array] = No
         Complex ``[B, P, (d,) h, w/2+1]``.
     """
     expect_writable("project", out)
-    volume = _sizes("project", "reconstruction", reconstruction, 1, width)
-    sizes = tuple(shape) if shape is not None else volume[-2:]
-    _expect_poses("project", ("reconstruction", reconstruction.shape[:1]), sizes, len(volume), matrices=matrices, shifts=shifts,
-                  filters=filters)
+    try:
+        extents = _project_extents(reconstruction.shape, matrices.shape, None if shifts is None else shifts.shape,
+                                   None if filters is None else filters.shape, None if shape is None else tuple(shape), width)
+    except (AttributeError, TypeError):  # what has no shape, or sizes that cannot be looked up
+        given = {"reconstruction": reconstruction, "matrices": matrices, "shifts": shifts, "filters": filters}
+        extents = _project_extents.__wrapped__(*(None if array is None else shape_of("project", name, array)
+                                                 for name, array in given.items()), None if shape is None else tuple(shape), width)
     if out is None:
-        out = empty(reconstruction, (_leading(0, reconstruction, matrices, shifts, filters),
-                                     _leading(1, matrices, shifts, filters), *_half(sizes)), "complex")
-    settings = _settings(interpolation, oversampling, radius, ewald_radius)
-    stream = current_stream(reconstruction, stream)
-    _core.project(reconstruction, volume[-1], matrices, shifts, filters, out, sizes[-1], settings, stream)
+        out = empty(reconstruction, extents[2], "complex")
+    _core.project(reconstruction, extents[0], matrices, shifts, filters, out, extents[1],
+                  _settings(interpolation, oversampling, radius, ewald_radius), current_stream(reconstruction, stream))
     return result(out, reconstruction)
 
 

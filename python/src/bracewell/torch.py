@@ -42,7 +42,13 @@ __all__ = ["NonuniformFFT", "PtychographyLoss", "Tomography", "backproject", "ev
 
 def _ready(tensor: Optional[Tensor]) -> Optional[Tensor]:
     """A tensor as the operators read it."""
-    return None if tensor is None else tensor.detach().resolve_conj().resolve_neg().contiguous()
+    if tensor is None:
+        return None
+    if tensor.requires_grad:
+        tensor = tensor.detach()
+    if tensor.is_conj() or tensor.is_neg():
+        tensor = tensor.resolve_conj().resolve_neg()
+    return tensor if tensor.is_contiguous() else tensor.contiguous()
 
 
 def _like(gradient: Tensor, tensor: Tensor) -> Tensor:
@@ -79,6 +85,51 @@ def _one_by_one(function, info, in_dims, arguments):
     return torch.stack(results), 0
 
 
+_modes = getattr(torch._C, "_len_torch_dispatch_stack", None)
+
+
+def _plainly(*tensors: Optional[Tensor]) -> bool:
+    """Whether a call needs no dispatcher: tensors of no class of their own, which neither torch.compile nor a mode follows. The
+    custom operators take longer than a small projection."""
+    if _modes is None or _modes() or torch.compiler.is_compiling():
+        return False
+    for tensor in tensors:
+        if type(tensor) is not Tensor and tensor is not None and type(tensor) is not torch.nn.Parameter:
+            return False
+    return True
+
+
+def _followed(*tensors: Optional[Tensor]) -> bool:
+    """Whether derivatives may be asked for, by backward passes, forward mode or transforms of functions."""
+    if torch._C._are_functorch_transforms_active() or torch.autograd.forward_ad._current_level >= 0:
+        return True
+    if torch.is_grad_enabled():
+        for tensor in tensors:
+            if tensor is not None and tensor.requires_grad:
+                return True
+    return False
+
+
+class _Operator(Function):
+    """A Function whose `apply` is the one of a Function without `setup_context`, where no transform of functions takes part: with it
+    PyTorch takes longer than a small projection."""
+
+    def __init_subclass__(cls, **options):
+        super().__init_subclass__(**options)
+
+        def forward(ctx, *inputs):
+            output = cls.forward(*inputs)
+            cls.setup_context(ctx, inputs, output)
+            return output
+
+        cls._eager = type(Function)(cls.__name__, (Function,), {name: staticmethod(function) for name, function in (
+            ("forward", forward), ("backward", cls.backward), ("jvp", cls.jvp))})
+
+    @classmethod
+    def apply(cls, *arguments):
+        return (super() if torch._C._are_functorch_transforms_active() else cls._eager).apply(*arguments)
+
+
 def _register(operator, fake, backward, save=None):
     operator.register_fake(fake)
     operator.register_autograd(backward, setup_context=save)
@@ -87,12 +138,14 @@ def _register(operator, fake, backward, save=None):
 # ---- Projection -----------------------------------------------------------------------------------------------------
 
 
-@torch.library.custom_op("bracewell::project", mutates_args=())
-def _project(reconstruction: Tensor, matrices: Tensor, shifts: Optional[Tensor], filters: Optional[Tensor], shape: List[int],
-             width: int, interpolation: str, oversampling: Optional[float], radius: Optional[float],
-             ewald_radius: Optional[float], skip_redundant: bool) -> Tensor:
+def _project_now(reconstruction: Tensor, matrices: Tensor, shifts: Optional[Tensor], filters: Optional[Tensor], shape: List[int],
+                 width: int, interpolation: str, oversampling: Optional[float], radius: Optional[float],
+                 ewald_radius: Optional[float], skip_redundant: bool) -> Tensor:
     return _projection.project(_ready(reconstruction), _ready(matrices), _ready(shifts), _ready(filters), shape=shape, width=width,
                                interpolation=interpolation, oversampling=oversampling, radius=radius, ewald_radius=ewald_radius)
+
+
+_project = torch.library.custom_op("bracewell::project", _project_now, mutates_args=())
 
 
 def _project_fake(reconstruction, matrices, shifts, filters, shape, *_):
@@ -100,16 +153,18 @@ def _project_fake(reconstruction, matrices, shifts, filters, shape, *_):
                                      *shape[:-1], shape[-1] // 2 + 1))
 
 
-@torch.library.custom_op("bracewell::project_gradients", mutates_args=())
-def _project_gradients(cotangent: Tensor, reconstruction: Tensor, matrices: Tensor, shifts: Optional[Tensor],
-                       filters: Optional[Tensor], wanted: str, shape: List[int], width: int, interpolation: str,
-                       oversampling: Optional[float], radius: Optional[float], ewald_radius: Optional[float],
-                       skip_redundant: bool) -> List[Tensor]:
+def _project_gradients_now(cotangent: Tensor, reconstruction: Tensor, matrices: Tensor, shifts: Optional[Tensor],
+                           filters: Optional[Tensor], wanted: str, shape: List[int], width: int, interpolation: str,
+                           oversampling: Optional[float], radius: Optional[float], ewald_radius: Optional[float],
+                           skip_redundant: bool) -> List[Tensor]:
     given = _projection.project_gradients(_ready(reconstruction), _ready(matrices), _ready(cotangent), _ready(shifts),
                                           _ready(filters), wanted=wanted.split(), shape=shape, width=width, interpolation=interpolation,
                                           oversampling=oversampling, radius=radius, ewald_radius=ewald_radius,
                                           skip_redundant=skip_redundant)
     return [getattr(given, name) for name in wanted.split()]
+
+
+_project_gradients = torch.library.custom_op("bracewell::project_gradients", _project_gradients_now, mutates_args=())
 
 
 def _project_gradients_fake(cotangent, reconstruction, matrices, shifts, filters, wanted, *_):
@@ -149,12 +204,13 @@ def _shift_phases(projections: Tensor, shifts: Tensor, shape: Sequence[int]) -> 
     return -2j * math.pi * phases
 
 
-class _Project(Function):
+class _Project(_Operator):
     """Of `project`, out of torch.compile: with forward mode and vmap."""
 
     @staticmethod
     def forward(reconstruction, matrices, shifts, filters, options):
-        return _project(reconstruction, matrices, shifts, filters, *options)
+        call = _project_now if _plainly(reconstruction, matrices, shifts, filters) else _project
+        return call(reconstruction, matrices, shifts, filters, *options)
 
     @staticmethod
     def setup_context(ctx, inputs, output):
@@ -195,13 +251,14 @@ class _Project(Function):
         return _one_by_one(_Project.apply, info, in_dims, arguments)
 
 
-class _ProjectGradients(Function):
+class _ProjectGradients(_Operator):
     """Derivatives of `project`. That of the reconstruction is linear in the cotangent: its transpose is `project`."""
 
     @staticmethod
     def forward(cotangent, reconstruction, matrices, shifts, filters, needed, options):
         names = [name for name, wanted in zip(("reconstruction", "matrices", "shifts"), needed) if wanted]
-        given = iter(_project_gradients(cotangent, reconstruction, matrices, shifts, filters, " ".join(names), *options))
+        call = _project_gradients_now if _plainly(cotangent, reconstruction, matrices, shifts, filters) else _project_gradients
+        given = iter(call(cotangent, reconstruction, matrices, shifts, filters, " ".join(names), *options))
         return tuple(next(given) if wanted else None for wanted in needed)
 
     @staticmethod
@@ -249,22 +306,30 @@ def project(reconstruction: Tensor, matrices: Tensor, shifts: Optional[Tensor] =
     torch-projectors paper for losses on the full spectrum. By default they are exact.
     """
     volume = _projection._sizes("torch.project", "reconstruction", reconstruction, 1, width)
-    options = (list(shape if shape is not None else volume[-2:]), volume[-1], interpolation, oversampling, radius, ewald_radius,
-               skip_redundant)
+    return _project_at(reconstruction, matrices, shifts, filters, (list(shape if shape is not None else volume[-2:]), volume[-1],
+                                                                   interpolation, oversampling, radius, ewald_radius, skip_redundant))
+
+
+def _project_at(reconstruction, matrices, shifts, filters, options):
+    tensors = (reconstruction, matrices, shifts, filters)
     if torch.compiler.is_compiling():
-        return _project(reconstruction, matrices, shifts, filters, *options)
-    return _Project.apply(reconstruction, matrices, shifts, filters, options)
+        return _project(*tensors, *options)
+    if not _followed(*tensors) and _plainly(*tensors):
+        return _project_now(*tensors, *options)
+    return _Project.apply(*tensors, options)
 
 
-@torch.library.custom_op("bracewell::backproject", mutates_args=())
-def _backproject(projections: Tensor, matrices: Tensor, shifts: Optional[Tensor], filters: Optional[Tensor],
-                 weights: Optional[Tensor], shape: List[int], width: int, interpolation: str, oversampling: Optional[float],
-                 radius: Optional[float], ewald_radius: Optional[float], kernel_weights: str) -> Tuple[Tensor, Tensor]:
+def _backproject_now(projections: Tensor, matrices: Tensor, shifts: Optional[Tensor], filters: Optional[Tensor],
+                     weights: Optional[Tensor], shape: List[int], width: int, interpolation: str, oversampling: Optional[float],
+                     radius: Optional[float], ewald_radius: Optional[float], kernel_weights: str) -> Tuple[Tensor, Tensor]:
     data, weight = _projection.backproject(_ready(projections), _ready(matrices), _ready(shifts), _ready(filters),
                                            weights=_ready(weights), shape=shape, width=width, interpolation=interpolation,
                                            oversampling=oversampling, radius=radius, ewald_radius=ewald_radius,
                                            kernel_weights=kernel_weights)
     return data, data.real.new_empty(0) if weight is None else weight
+
+
+_backproject = torch.library.custom_op("bracewell::backproject", _backproject_now, mutates_args=())
 
 
 def _backproject_fake(projections, matrices, shifts, filters, weights, shape, *_):
@@ -273,16 +338,18 @@ def _backproject_fake(projections, matrices, shifts, filters, weights, shape, *_
     return projections.new_empty(extents), projections.new_empty(0 if weights is None else extents, dtype=real)
 
 
-@torch.library.custom_op("bracewell::backproject_gradients", mutates_args=())
-def _backproject_gradients(data: Tensor, weight: Optional[Tensor], projections: Tensor, matrices: Tensor,
-                           shifts: Optional[Tensor], filters: Optional[Tensor], weights: Optional[Tensor], wanted: str,
-                           shape: List[int], width: int, interpolation: str, oversampling: Optional[float],
-                           radius: Optional[float], ewald_radius: Optional[float], kernel_weights: str) -> List[Tensor]:
+def _backproject_gradients_now(data: Tensor, weight: Optional[Tensor], projections: Tensor, matrices: Tensor,
+                               shifts: Optional[Tensor], filters: Optional[Tensor], weights: Optional[Tensor], wanted: str,
+                               shape: List[int], width: int, interpolation: str, oversampling: Optional[float],
+                               radius: Optional[float], ewald_radius: Optional[float], kernel_weights: str) -> List[Tensor]:
     given = _projection.backproject_gradients(_ready(projections), _ready(matrices), _ready(data), _ready(weight), _ready(shifts),
                                               _ready(filters), weights=_ready(weights), wanted=wanted.split(), shape=shape, width=width,
                                               interpolation=interpolation, oversampling=oversampling, radius=radius,
                                               ewald_radius=ewald_radius, kernel_weights=kernel_weights)
     return [getattr(given, name) for name in wanted.split()]
+
+
+_backproject_gradients = torch.library.custom_op("bracewell::backproject_gradients", _backproject_gradients_now, mutates_args=())
 
 
 def _backproject_gradients_fake(data, weight, projections, matrices, shifts, filters, weights, wanted, *_):
@@ -318,12 +385,13 @@ _register(_backproject, _backproject_fake, _backproject_backward, _backproject_s
 _register(_backproject_gradients, _backproject_gradients_fake, _refuse("backproject"))
 
 
-class _Backproject(Function):
+class _Backproject(_Operator):
     """Of `backproject`, out of torch.compile: with forward mode and vmap. Its weight has no elements where there are no weights."""
 
     @staticmethod
     def forward(projections, matrices, shifts, filters, weights, options):
-        return _backproject(projections, matrices, shifts, filters, weights, *options)
+        call = _backproject_now if _plainly(projections, matrices, shifts, filters, weights) else _backproject
+        return call(projections, matrices, shifts, filters, weights, *options)
 
     @staticmethod
     def setup_context(ctx, inputs, output):
@@ -370,17 +438,19 @@ class _Backproject(Function):
         return _one_by_one(_Backproject.apply, info, in_dims, arguments)
 
 
-class _BackprojectGradients(Function):
+class _BackprojectGradients(_Operator):
     """Derivatives of `backproject`, which have none."""
 
     @staticmethod
     def forward(data, weight, projections, matrices, shifts, filters, weights, needed, options):
         of_all = dict(zip(("projections", "matrices", "shifts", "filters", "weights"), needed))
         names = [name for name in ("projections", "matrices", "shifts", "weights") if of_all[name]]
-        given = dict(zip(names, _backproject_gradients(data, weight, projections, matrices, shifts, filters, weights,
-                                                       " ".join(names), *options) if names else []))
+        plain = _plainly(data, weight, projections, matrices, shifts, filters, weights)
+        call = _backproject_gradients_now if plain else _backproject_gradients
+        given = dict(zip(names, call(data, weight, projections, matrices, shifts, filters, weights, " ".join(names), *options)
+                         if names else []))
         if of_all["filters"]:
-            unfiltered = given["projections"] if filters is None else _backproject_gradients(
+            unfiltered = given["projections"] if filters is None else call(
                 data, weight, projections, matrices, shifts, None, weights, "projections", *options)[0]
             given["filters"] = _like((projections.conj() * unfiltered).real, filters)
         if of_all["weights"]:
@@ -399,12 +469,13 @@ class _BackprojectGradients(Function):
         raise _refused("backproject", "vmap of a gradient of poses")
 
 
-class _Unproject(Function):
+class _Unproject(_Operator):
     """The transpose of `backproject` in projections alone: linear, and its transpose is `backproject`."""
 
     @staticmethod
     def forward(data, projections, matrices, shifts, filters, options):
-        return _backproject_gradients(data, None, projections, matrices, shifts, filters, None, "projections", *options)[0]
+        call = _backproject_gradients_now if _plainly(data, projections, matrices, shifts, filters) else _backproject_gradients
+        return call(data, None, projections, matrices, shifts, filters, None, "projections", *options)[0]
 
     @staticmethod
     def setup_context(ctx, inputs, output):
@@ -444,11 +515,14 @@ def backproject(projections: Tensor, matrices: Tensor, shifts: Optional[Tensor] 
     sizes = _projection._sizes("torch.backproject", "projections", projections, 2, width)
     if shape is None:
         shape = sizes if matrices.shape[-1] <= len(sizes) else (sizes[0],) + sizes
+    tensors = (projections, matrices, shifts, filters, weights)
     options = (list(shape), sizes[-1], interpolation, oversampling, radius, ewald_radius, kernel_weights)
     if torch.compiler.is_compiling():
-        data, weight = _backproject(projections, matrices, shifts, filters, weights, *options)
+        data, weight = _backproject(*tensors, *options)
+    elif not _followed(*tensors) and _plainly(*tensors):
+        data, weight = _backproject_now(*tensors, *options)
     else:
-        data, weight = _Backproject.apply(projections, matrices, shifts, filters, weights, options)
+        data, weight = _Backproject.apply(*tensors, options)
     return data, None if weights is None else weight
 
 

@@ -9,9 +9,10 @@ stored too. docs/torch-projectors.md lists what differs on purpose.
 from __future__ import annotations
 
 import math
-from typing import Optional, Tuple, cast
+from functools import lru_cache
+from typing import NamedTuple, Optional, Tuple, cast
 
-from torch import Tensor
+from torch import Tensor, compiler
 
 from .. import projection as _projection
 from .. import torch as _operators
@@ -57,22 +58,46 @@ def _check_batch(function: str, rotations: Tensor, other: Tensor) -> None:
                          f"{other.shape[0]}, found {rotations.shape[0]}")
 
 
+class _Shape(NamedTuple):
+    """What checks read of a tensor."""
+
+    shape: Tuple[int, ...]
+
+    def dim(self) -> int:
+        return len(self.shape)
+
+
+@lru_cache(maxsize=256)
+def _project_options(function, dimensions, reconstruction, rotations, output_shape, interpolation, oversampling, cutoff):
+    """Options of `bracewell.torch.project` for a call that is right, of shapes, with which calls are checked once, or tensors."""
+    if isinstance(reconstruction, tuple):
+        reconstruction, rotations = _Shape(reconstruction), _Shape(rotations)
+    side = _check_box(function, "reconstruction", reconstruction, 1, dimensions)
+    shape = (side, side) if output_shape is None else output_shape
+    if len(shape) != 2 or shape[0] != shape[1]:
+        raise ValueError(f"bracewell.torch_projectors.{function}: output_shape: expected a square, found {shape}")
+    if shape[0] % 2 != 0:
+        raise ValueError(f"bracewell.torch_projectors.{function}: output_shape: expected even sides, found {shape}")
+    _check_batch(function, rotations, reconstruction)
+    volume = _projection._sizes("torch.project", "reconstruction", reconstruction, 1, None)
+    return [list(shape), volume[-1], _kernel(interpolation), float(oversampling),
+            shape[0] / 2 if cutoff is None else float(cutoff), None, True]
+
+
 def _project(function, dimensions, reconstruction, rotations, shifts, output_shape, interpolation, oversampling, cutoff):
     if reconstruction.dim() < dimensions:
         raise ValueError(f"bracewell.torch_projectors.{function}: reconstruction: expected at least {dimensions} axes, found "
                          f"{reconstruction.dim()}")
     reconstruction = _with_axes(reconstruction, dimensions + 1)
-    side = _check_box(function, "reconstruction", reconstruction, 1, dimensions)
-    shape = (side, side) if output_shape is None else tuple(output_shape)
-    if len(shape) != 2 or shape[0] != shape[1]:
-        raise ValueError(f"bracewell.torch_projectors.{function}: output_shape: expected a square, found {shape}")
-    if shape[0] % 2 != 0:
-        raise ValueError(f"bracewell.torch_projectors.{function}: output_shape: expected even sides, found {shape}")
     rotations, shifts = _with_axes(rotations, 4), _with_axes(shifts, 3)
-    _check_batch(function, rotations, reconstruction)
-    return _operators.project(reconstruction, rotations, shifts, shape=shape, interpolation=_kernel(interpolation),
-                              oversampling=float(oversampling), radius=shape[0] / 2 if cutoff is None else float(cutoff),
-                              skip_redundant=True)
+    shape = None if output_shape is None else tuple(output_shape)
+    if compiler.is_compiling():
+        options = _project_options.__wrapped__(function, dimensions, reconstruction, rotations, shape, interpolation, oversampling,
+                                               cutoff)
+    else:
+        options = _project_options(function, dimensions, reconstruction.shape, rotations.shape, shape, interpolation,
+                                   oversampling, cutoff)
+    return _operators._project_at(reconstruction, rotations, shifts, None, options)
 
 
 def _backproject(function, dimensions, projections, rotations, weights, shifts, interpolation, oversampling, cutoff):
