@@ -130,6 +130,73 @@ def test_torch_projectors_functions_are_those_of_the_package():
         peer.project_2d_forw(torch.zeros(7, 5, dtype=torch.complex64), torch.eye(2))
 
 
+def test_tensors_that_nothing_follows_need_no_dispatcher():
+    from torch.utils._python_dispatch import TorchDispatchMode
+
+    class Names(TorchDispatchMode):
+        def __init__(self):
+            super().__init__()
+            self.seen = []
+
+        def __torch_dispatch__(self, function, types, args=(), kwargs=None):
+            self.seen.append(str(function))
+            return function(*args, **(kwargs or {}))
+
+    peer = pytest.importorskip("bracewell.torch_projectors")
+    volume, matrices = torch.randn(1, 8, 8, 5, dtype=torch.complex64), torch.eye(3).reshape(1, 1, 3, 3)
+    with torch.profiler.profile() as profile:
+        expected = peer.project_3d_to_2d_forw(volume, matrices)
+        with_gradient = peer.project_3d_to_2d_forw(volume.clone().requires_grad_(), matrices)
+    assert not [event.name for event in profile.events() if event.name.startswith("bracewell::")]
+    assert torch.equal(expected, with_gradient) and with_gradient.requires_grad
+    with Names() as names:  # a mode sees the operator, and so do tensors without data
+        assert torch.equal(peer.project_3d_to_2d_forw(volume, matrices), expected)
+    assert any("bracewell.project" in name for name in names.seen)
+    with torch._subclasses.FakeTensorMode() as mode:
+        fake = peer.project_3d_to_2d_forw(mode.from_tensor(volume), mode.from_tensor(matrices))
+    assert fake.shape == expected.shape and fake.dtype == expected.dtype
+
+
+def test_wrong_calls_are_wrong_every_time():
+    peer = pytest.importorskip("bracewell.torch_projectors")
+    volume, matrices = torch.randn(1, 8, 8, 5, dtype=torch.complex64), torch.eye(3).reshape(1, 1, 3, 3)
+    for _ in range(2):
+        peer.project_3d_to_2d_forw(volume, matrices)
+        with pytest.raises(ValueError, match="expected a square"):
+            peer.project_3d_to_2d_forw(volume, matrices, output_shape=(8, 6))
+        with pytest.raises(ValueError, match="shifts: expected"):
+            peer.project_3d_to_2d_forw(volume, matrices, shifts=torch.zeros(1, 1, 3))
+        with pytest.raises(ValueError, match="linear or cubic"):
+            peer.project_3d_to_2d_forw(volume, matrices, interpolation="nearest")
+        with pytest.raises(TypeError, match="matrices: expected an array"):
+            bracewell.project(volume, [[1, 0], [0, 1]])
+        with pytest.raises(TypeError, match="width: expected a whole number"):
+            bracewell.project(volume, matrices, width=[8])
+
+
+def test_the_drop_in_compiles():
+    peer = pytest.importorskip("bracewell.torch_projectors")
+    volume, matrices = torch.randn(1, 8, 8, 5, dtype=torch.complex64), torch.eye(3).reshape(1, 1, 3, 3)
+
+    def work(volume, matrices):
+        return peer.project_3d_to_2d_forw(volume, matrices, output_shape=(6, 6)).abs().sum()
+
+    leaves = [volume.clone().requires_grad_(), volume.clone().requires_grad_()]
+    for leaf, function in zip(leaves, (work, torch.compile(work, fullgraph=True, backend="aot_eager"))):
+        function(leaf, matrices).backward()
+    assert torch.allclose(leaves[0].grad, leaves[1].grad)
+
+
+def test_dual_numbers_have_tangents_without_transforms():
+    from torch.autograd import forward_ad
+
+    volume, matrices, shifts, _, _, _ = (value.detach() if isinstance(value, torch.Tensor) else value for value in problem(3, 2, 6, 6))
+    direction = torch.randn_like(volume)
+    with forward_ad.dual_level():
+        found = forward_ad.unpack_dual(operators.project(forward_ad.make_dual(volume, direction), matrices, shifts)).tangent
+    assert torch.allclose(found, operators.project(direction, matrices, shifts))
+
+
 # ---- Forward mode, gradients of gradients, vmap, and gradients of where samples are ------------------------------------
 
 
