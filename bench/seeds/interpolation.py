@@ -43,7 +43,7 @@ def main():
         down = numpy.exp(-2j * numpy.pi / n * qy[..., None] * pixel)
         exact[t] = numpy.einsum("abj,abj->ab", down, numpy.einsum("abi,ji->abj", along, image))
     of_frequency, of_radius = rings(n, True), rings(n, False)
-    within = of_frequency <= n // 2
+    within = numpy.hypot(ky, kx) <= n / 2
     exact *= within
     true = numpy.fft.irfft2(exact, s=(n, n))
     rows = []
