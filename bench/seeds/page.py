@@ -136,21 +136,26 @@ def paper(results, published):
 def padding(results, one):
     text = [f"### Table 7: {one['title']}", "",
             f"Page {one['page']}. The text speaks of 4096 references and of both passes. The paper's published script takes 16,384 references, and the "
-            "table has the rates of its forward pass. So both counts and both passes stand here.", ""]
+            "table has the rates of its forward pass. So both counts and both passes stand here. `both` comes from the data behind the table.", ""]
     part, machine = results.part("doors")
     rows, bench, bench_machine = results.rows("references")
     python = {(row[0], row[1], row[2]): row[3:5] for row in part["padding"]["rows"]} if part and "padding" in part else {}
     lines = []
+    table_both = one["both"]
     for count in (4096, 16384):
         for interpolation, printed in (("linear", one["rows"][0][2:]), ("cubic", one["rows"][1][2:])):
             for way, words, theirs, name in (("plain", "oversampling 1", printed[0], "project"),
                                              ("padded", "oversampling 2", printed[1], "project_oversampled"),
                                              ("in_call", "padded in the call", printed[2], None)):
-                ours = rows.get(f"{name}/2d_to_2d/{KERNEL[interpolation]}/box:128/batch:{count}/poses:1", {}).get("kproj_per_s")
+                sizes = f"/2d_to_2d/{KERNEL[interpolation]}/box:128/batch:{count}/poses:1"
+                ours = rows.get(f"{name}{sizes}", {}).get("kproj_per_s")
+                back = rows.get(f"{(name or '').replace('project', 'project_gradients_reconstruction')}{sizes}", {}).get("kproj_per_s")
+                both = 1 / (1 / ours + 1 / back) if ours and back else None
+                theirs_both = table_both[interpolation][("plain", "padded", "in_call").index(way)]
                 seconds = python.get((count, interpolation, way))
                 rates = [number(count / s / 1e3) for s in seconds] if seconds else ["", ""]
-                lines.append([f"{count:,}", interpolation, words, number(theirs), number(ours), *rates])
-    text += table(["references", "kernel", "way", "printed, H100", "ours", "Python, forward", "Python, both with the loss"], lines)
+                lines.append([f"{count:,}", interpolation, words, number(theirs), number(ours), rates[0], number(theirs_both), number(both), rates[1]])
+    text += table(["references", "kernel", "way", "forward, printed", "ours", "Python", "both, its data", "ours, operators", "Python, with the loss"], lines)
     if bench:
         text += [caption(bench, bench_machine), ""]
     return text
@@ -204,8 +209,9 @@ def figure_1(results):
 def article(results, published):
     one = published["article"]
     text = ["## The article on log-polar and gather kernels", "",
-            "The article replaces atomic additions by a gather, in the gridding of polar samples. Its figures 5 and 6 are charts of ratios without "
-            "numbers. So our columns stand beside what its two codes took on one H200: tomocupy scatters, ToMoBAR has the article's gather.", ""]
+            "The article replaces atomic additions by a gather, in the gridding of polar samples. Its Figures 5 and 6 are charts of ratios, whose values "
+            "are not in our file of printed numbers. So our columns stand beside what its two codes took on one H200 on 2026-11-22. tomocupy scatters, "
+            "and ToMoBAR has the article's gather.", ""]
     rows, part, machine = results.rows("gridding")
     tomography, tomography_part, tomography_machine = results.rows("tomography")
     theirs = {724: (65.5, 18.5), 1448: (254, 64.9), 2896: (959, 241)}
@@ -275,6 +281,9 @@ def document(results, published):
         text += [caption(part, machine, "PyTorch's memory is the most that it allocated."), ""]
     text += ["A team has 99 KB on the chip of an L40S. Rows of a window in float take 164 KB and go through a workspace there. In half they take 82 KB "
              "and stay on the chip. The last column caps our chip memory at that size.", ""]
+    text += ["### Memory", "", "The arrays that the document's loop makes in every step, and what there is of them in ours:", ""]
+    text += table(["array", "what", "MB", "ours"], [[one["where"], one["what"], number(one["MB"]), one["ours"]]
+                                                   for one in published["document"]["memory"]])
     accuracy = rows.get(f"ptychography/accuracy/half{sizes}", {})
     host_rows, host_part, host_machine = results.rows("ptychography", gpu=False)
     if not accuracy:
