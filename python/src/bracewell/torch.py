@@ -127,7 +127,11 @@ class _Operator(Function):
 
     @classmethod
     def apply(cls, *arguments):
-        return (super() if torch._C._are_functorch_transforms_active() else cls._eager).apply(*arguments)
+        if torch._C._are_functorch_transforms_active():
+            return super().apply(*arguments)
+        if not torch.is_grad_enabled() and torch.autograd.forward_ad._current_level < 0:  # in backward passes, mostly
+            return cls.forward(*arguments)
+        return cls._eager.apply(*arguments)
 
 
 def _register(operator, fake, backward, save=None):
@@ -515,15 +519,19 @@ def backproject(projections: Tensor, matrices: Tensor, shifts: Optional[Tensor] 
     sizes = _projection._sizes("torch.backproject", "projections", projections, 2, width)
     if shape is None:
         shape = sizes if matrices.shape[-1] <= len(sizes) else (sizes[0],) + sizes
-    tensors = (projections, matrices, shifts, filters, weights)
-    options = (list(shape), sizes[-1], interpolation, oversampling, radius, ewald_radius, kernel_weights)
-    if torch.compiler.is_compiling():
-        data, weight = _backproject(*tensors, *options)
-    elif not _followed(*tensors) and _plainly(*tensors):
-        data, weight = _backproject_now(*tensors, *options)
-    else:
-        data, weight = _Backproject.apply(*tensors, options)
+    data, weight = _backproject_at(projections, matrices, shifts, filters, weights,
+                                   (list(shape), sizes[-1], interpolation, oversampling, radius, ewald_radius, kernel_weights))
     return data, None if weights is None else weight
+
+
+def _backproject_at(projections, matrices, shifts, filters, weights, options):
+    """Without weights the second has no elements."""
+    tensors = (projections, matrices, shifts, filters, weights)
+    if torch.compiler.is_compiling():
+        return _backproject(*tensors, *options)
+    if not _followed(*tensors) and _plainly(*tensors):
+        return _backproject_now(*tensors, *options)
+    return _Backproject.apply(*tensors, options)
 
 
 # ---- Plans: operators know them by number ---------------------------------------------------------------------------

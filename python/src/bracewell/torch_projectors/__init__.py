@@ -100,24 +100,36 @@ def _project(function, dimensions, reconstruction, rotations, shifts, output_sha
     return _operators._project_at(reconstruction, rotations, shifts, None, options)
 
 
-def _backproject(function, dimensions, projections, rotations, weights, shifts, interpolation, oversampling, cutoff):
+@lru_cache(maxsize=256)
+def _backproject_options(function, dimensions, projections, rotations, weights, interpolation, oversampling, cutoff):
+    """Options of `bracewell.torch.backproject` for a call that is right, of shapes, with which calls are checked once, or tensors."""
+    if isinstance(projections, tuple):
+        projections, rotations = _Shape(projections), _Shape(rotations)
+        weights = None if weights is None else _Shape(weights)
     if projections.dim() != 4:
         raise ValueError(f"bracewell.torch_projectors.{function}: Projections must be a 4D tensor [B, P, h, w/2+1], found "
                          f"{projections.dim()} axes")
     side = _check_box(function, "projections", projections, 2, 2)
-    if weights is not None:
-        if weights.shape != projections.shape:
-            raise ValueError(f"bracewell.torch_projectors.{function}: Weights shape {tuple(weights.shape)} must match projections "
-                             f"shape {tuple(projections.shape)}")
-        if not weights.is_floating_point():
-            raise ValueError(f"bracewell.torch_projectors.{function}: weights: must be real-valued, found {weights.dtype}")
-    rotations, shifts = _with_axes(rotations, 4), _with_axes(shifts, 3)
+    if weights is not None and weights.shape != projections.shape:
+        raise ValueError(f"bracewell.torch_projectors.{function}: Weights shape {tuple(weights.shape)} must match projections "
+                         f"shape {tuple(projections.shape)}")
     _check_batch(function, rotations, projections)
     padded = 2 * math.ceil(math.ceil(side * oversampling) / 2)
-    data, weight = _operators.backproject(projections, rotations, shifts, weights=weights, shape=(padded,) * dimensions,
-                                          interpolation=_kernel(interpolation), oversampling=float(oversampling),
-                                          radius=side / 2 if cutoff is None else float(cutoff), kernel_weights="absolute")
-    return data, projections.real.new_empty(0) if weight is None else weight
+    return [[padded] * dimensions, side, _kernel(interpolation), float(oversampling), side / 2 if cutoff is None else float(cutoff), None,
+            "absolute"]
+
+
+def _backproject(function, dimensions, projections, rotations, weights, shifts, interpolation, oversampling, cutoff):
+    rotations, shifts = _with_axes(rotations, 4), _with_axes(shifts, 3)
+    if compiler.is_compiling():
+        options = _backproject_options.__wrapped__(function, dimensions, projections, rotations, weights, interpolation, oversampling,
+                                                   cutoff)
+    else:
+        options = _backproject_options(function, dimensions, projections.shape, rotations.shape,
+                                       None if weights is None else weights.shape, interpolation, oversampling, cutoff)
+    if weights is not None and not weights.is_floating_point():
+        raise ValueError(f"bracewell.torch_projectors.{function}: weights: must be real-valued, found {weights.dtype}")
+    return _operators._backproject_at(projections, rotations, shifts, None, weights, options)
 
 
 def _project_back(projections, reconstruction, rotations, shifts, interpolation, oversampling):
