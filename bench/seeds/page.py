@@ -184,7 +184,7 @@ def volumes(results):
 def figure_1(results):
     text = ["### Figure 1: what interpolation costs in accuracy", "",
             "Page 14. White noise in a disc as wide as the box is turned. The picture has the closed forms as lines and measured values as points.",
-            "", "![Ring correlation and attenuation of three kernels at three paddings](claims-interpolation.svg)", "",
+            "", "<!-- picture: bench/seeds/page.py -->", "![Ring correlation and attenuation of three kernels at three paddings](claims-interpolation.svg)", "",
             "An image that is sampled by a kernel in Fourier space is multiplied by the kernel's transform K. Copies of the image are multiplied by "
             "K(v + m). So the ring correlation is mean(K) / sqrt(mean(sum K^2)) over the disc, and the attenuation at a radius is the mean of K^2 on "
             "its ring, to the power 1/2. The measured ratios also have the copies.", ""]
@@ -240,7 +240,7 @@ def article(results, published):
              "([gridding](lab/gridding-and-tomography.md)).", "",
              "### Figures 1, 3 and 4: maps of the frequency plane", "",
              "These maps come from the geometry alone: 64 detector pixels, 127 angles, a grid of twice the size, a support of nine pixels.", "",
-             "![Additions per pixel of the grid](claims-collisions.svg) ![Rays per pixel](claims-rays.svg) "
+             "<!-- picture: bench/seeds/page.py -->", "![Additions per pixel of the grid](claims-collisions.svg) ![Rays per pixel](claims-rays.svg) "
              "![Projections per pixel](claims-projections.svg)", ""]
     names = (("collisions", "Figure 1", "additions to a pixel: `Atomic` serialises them"),
              ("rays", "Figure 3", "rays that pass within the support of a pixel: what `PrunedGather` reads"),

@@ -11,6 +11,7 @@ import os
 import pathlib
 import platform
 import re
+import shlex
 import subprocess
 import sys
 import tempfile
@@ -99,7 +100,7 @@ def rows_of(text):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--programs", type=pathlib.Path, help="the folder with bench_projectors and the others")
-    parser.add_argument("--python", default=sys.executable, help="an interpreter with bracewell and torch")
+    parser.add_argument("--python", default=sys.executable, help="an interpreter with bracewell and torch, and what starts it")
     parser.add_argument("--results", type=pathlib.Path, default=here / "results", help="where results go")
     parser.add_argument("--name", help="of the file of results; by default the GPU's or processor's")
     parser.add_argument("--parts", default="", help="some of operators,volumes,references,gridding,tomography,ptychography,precision,calls,calls through C,"
@@ -112,7 +113,7 @@ def main():
     for part in wanted:
         if part not in known:
             parser.error(f"--parts: expected some of {', '.join(known)}, found {part}")
-    found, started = machine(), time.monotonic()
+    found, started, python = machine(), time.monotonic(), shlex.split(arguments.python)
     on_gpu = found["gpu"] is not None
     name = arguments.name or re.sub(r"[^a-z0-9]+", "-", (found["gpu"] or found["cpu"]).lower()).strip("-")
     path = arguments.results / f"{name}.json"
@@ -145,10 +146,10 @@ def main():
         store(part, {"rows": rows}, f"{program} --benchmark_filter='{pattern}' --benchmark_min_time={seconds}", note)
 
     def script(part, file, needed):
-        if subprocess.run([arguments.python, "-c", f"import {needed}"], capture_output=True).returncode != 0:
+        if subprocess.run([*python, "-c", f"import {needed}"], capture_output=True).returncode != 0:
             say(f"{part}: {arguments.python} does not have {needed}: skipped")
             return
-        command = [arguments.python, str(here / file)] + (["--quick"] if arguments.quick else [])
+        command = [*python, str(here / file)] + (["--quick"] if arguments.quick else [])
         if part == "doors":
             command += ["--until", f"{max(left() - 60, 1):.0f}"]
         try:
