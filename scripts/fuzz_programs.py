@@ -96,6 +96,7 @@ commands = [
     ("reconstruct", "--star p.star --out out.mrc", ["p.star", "p.mrcs"]),
     ("reconstruct", "--star p.star --reference map.mrc --normalise --out out.mrc", ["p.star", "p.mrcs", "map.mrc"]),
     ("refine", "--map map.mrc --star p.star --iterations 2 --out out.star", ["map.mrc", "p.star", "p.mrcs"]),
+    ("classify", "--reference map.mrc --star p.star --classes 2 --iterations 2 --out out.star", ["map.mrc", "p.star", "p.mrcs"]),
     ("tomography", "--scan scan.h5 --centre 1.5 --out out.h5", ["scan.h5"]),
     ("tomography", "--scan scan.tif --centre 1.5 --method line --out out.tif", ["scan.tif"]),
     ("tomography", "--scan deflate.tif --centre 9.5 --out out.h5", ["deflate.tif"]),
@@ -151,6 +152,7 @@ absurd_options = {
     "project": ("--noise", "--pixel-size", "--oversampling", "--seed"),
     "reconstruct": ("--pixel-size", "--mask-diameter", "--wiener", "--floor", "--b-factor", "--oversampling"),
     "refine": ("--pixel-size", "--mask-diameter"),
+    "classify": ("--pixel-size", "--particle-diameter", "--initial-low-pass", "--tau"),
     "tomography": ("--hardening", "--zingers", "--span", "--first-angle", "--stripe-strength", "--roll"),
     "ptychography": ("--object-rate", "--probe-rate", "--wavelength", "--distance", "--object-pixel", "--rotation"),
 }

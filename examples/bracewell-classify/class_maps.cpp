@@ -123,6 +123,8 @@ ClassMap ClassMaps::make(const std::array<HalfSums, 2>& sums, std::size_t class_
                {.radius = unit * options_.mask.radius, .edge = std::max(2.0, unit * options_.mask.edge)});
   }
   result.correlation = correlation(space_, halves[0], halves[1]);
+  for (double& value : result.correlation) // shells beyond the samples have none
+    value = std::isfinite(value) ? value : 0;
   for_each_element(
       space_, "Bracewell::examples::add_halves", 2 * std::int64_t(data[0].size()),
       AddFloats{reinterpret_cast<float*>(data[0].data()), reinterpret_cast<const float*>(data[1].data())});

@@ -110,7 +110,6 @@ public:
       references_.push_back(read(path));
     if (references_.empty())
       reconstruct_reference();
-    add_poses(particles_);
     batch_ = batch_size(options.batch, particles_.count, box_);
     if (!options.no_ctf && has_ctf(particles_))
       contrast_ = Contrast(space, particles_, box_, batch_);
@@ -139,6 +138,7 @@ public:
   void run(Checkpoint& checkpoint) {
     note_particles(provenance_, particles_, contrast_.present());
     provenance_.say();
+    add_poses(particles_);
     step_.emplace(space_, contrast_, box_, batch_, options_.reproducible, options_.share);
     if (checkpoint.resumed())
       resume(*checkpoint.resumed());
@@ -198,7 +198,8 @@ private:
   /// A map of all particles, by the poses that they have.
   void reconstruct_reference() {
     timings_.phase("make reference");
-    ReconstructionOptions reconstruction{.symmetry = options_.search.symmetry, .helix = {}, .ctf = {}};
+    ReconstructionOptions reconstruction;
+    reconstruction.symmetry = options_.search.symmetry;
     if (options_.no_ctf)
       reconstruction.ctf = false;
     reconstruction.reproducible = options_.reproducible;
@@ -300,8 +301,8 @@ private:
   /// Brings references to the scale of images: by the likelihood of some images, from a scale at which they explain all of
   /// their power on.
   void scale_references() {
-    constexpr std::size_t most = 256;
-    constexpr int rounds = 5;
+    constexpr std::size_t most = 128;
+    constexpr int rounds = 4;
     timings_.phase("scale");
     std::vector<std::size_t> rows;
     const std::size_t count = std::min(most, particles_.count);
