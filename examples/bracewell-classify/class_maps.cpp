@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 #include "bracewell-classify/class_maps.hpp"
 
+#include "bracewell-classify/volumes.hpp"
 #include "cryoem/map.hpp"
 #include "cryoem/report.hpp"
-#include "cryoem/sampling.hpp"
 
 #include <bracewell/geometry/symmetrise.hpp>
 #include <bracewell/reconstruct/normalise.hpp>
@@ -15,38 +15,11 @@
 namespace Bracewell::Examples {
 namespace {
 
-constexpr Sampling sampling{.kernel = KernelChoice::Linear, .oversampling = 2};
-
-/// Puts a spectrum into the one of a larger box; frequencies beyond are zero.
-struct EmbedVolume {
-  HalfSpectrumLayout<3> from, to;
-  const Kokkos::complex<float>* source;
-  Kokkos::complex<float>* target;
-
-  KOKKOS_FUNCTION void operator()(std::int64_t i) const {
-    int k[3];
-    to.frequency(i, k);
-    target[i] = 0;
-    for (int axis = 0; axis < 3; ++axis)
-      if (2 * Kokkos::abs(k[axis]) >= from.size[axis])
-        return;
-    const std::int64_t row =
-        std::int64_t(from.wrap(k[2], from.size[2])) * from.size[1] + from.wrap(k[1], from.size[1]);
-    target[i] = source[row * from.columns() + k[0]];
-  }
-};
-
 struct AddFloats {
   float* target;
   const float* source;
   KOKKOS_FUNCTION void operator()(std::int64_t i) const { target[i] += source[i]; }
 };
-
-template <class Functor>
-void for_each_element(const Space& space, const char* name, std::int64_t count, const Functor& functor) {
-  Kokkos::parallel_for(name, Kokkos::RangePolicy<Space, Kokkos::IndexType<std::int64_t>>(space, 0, count),
-                       functor);
-}
 
 /// One of the volumes of all classes.
 template <class Value>
@@ -66,21 +39,19 @@ ClassMaps::ClassMaps(const Space& space, int box, int padded, const ClassMapOpti
 
 /// Of the spectrum, in a box with the same field of view.
 Map ClassMaps::cropped_map(int box) const {
-  const int padded = sampling.padded(box);
+  const int padded = class_sampling.padded(box);
   MapSpectrum spectrum = spectrum_;
   Map volume = volume_;
   if (padded != padded_) {
     spectrum = allocate<MapSpectrum>("spectrum", 1, padded, padded, padded / 2 + 1);
     volume = allocate<Map>("volume", 1, padded, padded, padded);
-    const HalfSpectrumLayout<3> to{{padded, padded, padded}};
-    for_each_element(space_, "Bracewell::examples::embed_volume", to.elements(),
-                     EmbedVolume{{{padded_, padded_, padded_}}, to, spectrum_.data(), spectrum.data()});
+    resize_volume(space_, spectrum_.data(), padded_, spectrum.data(), padded);
   }
   FFT<Space, 3, Kokkos::complex<float>, float>(space_, {padded, padded, padded})
       .execute(space_, spectrum, volume);
   const auto map = allocate<Map>("map", 1, box, box, box);
   crop_centre(space_, volume, map, 1 / (static_cast<double>(padded) * padded * padded));
-  correct_attenuation(space_, map, sampling, padded);
+  correct_attenuation(space_, map, class_sampling, padded);
   space_.fence("Bracewell::examples::class_map");
   return map;
 }
@@ -92,7 +63,7 @@ ClassMap ClassMaps::make(const std::array<HalfSums, 2>& sums, std::size_t class_
   const std::array weight{volume_of(sums[0].weight, class_index), volume_of(sums[1].weight, class_index)};
   const double energy = kernel_energy<Linear>();
   const auto measure = [&] {
-    return powers_of_halves(space_, {data[0], data[1]}, {weight[0], weight[1]}, sampling.oversampling,
+    return powers_of_halves(space_, {data[0], data[1]}, {weight[0], weight[1]}, class_sampling.oversampling,
                             energy);
   };
   auto powers = measure(); // as inserted, for symmetry leaves neighbours alike
@@ -106,7 +77,7 @@ ClassMap ClassMaps::make(const std::array<HalfSums, 2>& sums, std::size_t class_
     powers = measure();
     powers.noise = std::move(noise);
   }
-  auto added = wiener_prior(powers, sampling.oversampling, options_.signal_part);
+  auto added = wiener_prior(powers, class_sampling.oversampling, options_.signal_part);
   for (double& value : added)
     value /= options_.tau;
   const auto prior = shell_curve(space_, added);
@@ -131,7 +102,7 @@ ClassMap ClassMaps::make(const std::array<HalfSums, 2>& sums, std::size_t class_
   for_each_element(space_, "Bracewell::examples::add_halves", std::int64_t(weight[0].size()),
                    AddFloats{weight[0].data(), weight[1].data()});
   equalise(space_, equaliser_, weight[0], divisor_, averages, spectrum_, volume_, prior, steps, even);
-  normalise<Linear>(space_, data[0], divisor_, spectrum_, averages, {.edge = sampling.oversampling});
+  normalise<Linear>(space_, data[0], divisor_, spectrum_, averages, {.edge = class_sampling.oversampling});
   result.values = to_host(space_, cropped_map(box_));
   return result;
 }

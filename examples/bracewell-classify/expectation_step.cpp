@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "bracewell-classify/expectation_step.hpp"
 
+#include "bracewell-classify/volumes.hpp"
 #include "cryoem/padded_spectrum.hpp"
 
 #include <bracewell/project/expectation.hpp>
@@ -13,8 +14,6 @@
 
 namespace Bracewell::Examples {
 namespace {
-
-constexpr Sampling sampling{.kernel = KernelChoice::Linear, .oversampling = 2};
 
 /// Frequencies that a smaller box has. Of images times CTF and CTF^2 it makes images whose CTF is positive, and this CTF:
 /// CTF X / |CTF| and |CTF|.
@@ -48,26 +47,6 @@ struct CropImages {
   }
 };
 
-/// The same of a volume.
-struct CropVolume {
-  HalfSpectrumLayout<3> from, to;
-  const Kokkos::complex<float>* source;
-  Kokkos::complex<float>* target;
-
-  KOKKOS_FUNCTION void operator()(std::int64_t i) const {
-    int k[3];
-    to.frequency(i, k);
-    if (2 * k[0] >= to.size[0] || 2 * Kokkos::abs(k[1]) >= to.size[1] ||
-        2 * Kokkos::abs(k[2]) >= to.size[2]) {
-      target[i] = 0;
-      return;
-    }
-    const std::int64_t row =
-        std::int64_t(from.wrap(k[2], from.size[2])) * from.size[1] + from.wrap(k[1], from.size[1]);
-    target[i] = source[row * from.columns() + k[0]];
-  }
-};
-
 /// |X|^2 / 2.
 struct HalfPower {
   const Kokkos::complex<float>* spectra;
@@ -78,13 +57,6 @@ struct HalfPower {
     powers[i] = 0.5f * (re * re + im * im);
   }
 };
-
-template <class Functor>
-void for_each_element(const Space& space, const char* name, std::size_t count, const Functor& functor) {
-  Kokkos::parallel_for(
-      name, Kokkos::RangePolicy<Space, Kokkos::IndexType<std::int64_t>>(space, 0, std::int64_t(count)),
-      functor);
-}
 
 template <class View>
 auto first(const View& view, std::size_t count) {
@@ -205,18 +177,11 @@ void ExpectationStep::begin(const SearchPlan& plan, std::span<const std::vector<
                                             pass->padded / 2 + 1));
   }
   for (std::size_t k = 0; k < references.size(); ++k) {
-    const MapSpectrum whole = padded_spectrum(space_, {box_, references[k], {}}, sampling);
+    const MapSpectrum whole = padded_spectrum(space_, {box_, references[k], {}}, class_sampling);
     const int n = static_cast<int>(whole.extent(1));
-    for (std::size_t i = 0; i < passes_.size(); ++i) {
-      const int padded = passes_[i]->padded;
-      const HalfSpectrumLayout<3> to{{padded, padded, padded}};
-      for_each_element(space_, "Bracewell::examples::crop_volume", static_cast<std::size_t>(to.elements()),
-                       CropVolume{{{n, n, n}},
-                                  to,
-                                  whole.data(),
-                                  cropped[i].data() + static_cast<std::int64_t>(k) * to.elements()});
-    }
-    space_.fence("Bracewell::examples::crop_volume"); // the whole one goes
+    for (std::size_t i = 0; i < passes_.size(); ++i)
+      resize_volume(space_, whole.data(), n, &cropped[i](k, 0, 0, 0), passes_[i]->padded);
+    space_.fence("Bracewell::examples::references"); // the whole one goes
   }
   for (std::size_t i = 0; i < passes_.size(); ++i)
     passes_[i]->references.push_back(prepare<Linear>(space_, cropped[i]));
@@ -241,7 +206,7 @@ void ExpectationStep::add_powers(const Part<float***>& images, std::span<const s
                                  std::vector<double>& sums) {
   forward_.execute(space_, images, spectra_);
   const auto powers = allocate<DeviceView<float***>>("powers", rows.size(), box_, box_ / 2 + 1);
-  for_each_element(space_, "Bracewell::examples::half_power", powers.size(),
+  for_each_element(space_, "Bracewell::examples::half_power", static_cast<std::int64_t>(powers.size()),
                    HalfPower{spectra_.data(), powers.data()});
   const DeviceView<double**> averages("Bracewell::examples::powers", rows.size(), sums.size());
   shell_averages(space_, HalfSpectrum{powers, box_}, averages);
@@ -274,7 +239,7 @@ std::vector<Found> ExpectationStep::run(const Part<float***>& images, std::span<
                           spectra_.data(),    squares_.data(),
                           pass.images.data(), pass.filters.data()};
     for_each_element(space_, "Bracewell::examples::crop_images",
-                     count * static_cast<std::size_t>(crop.to.elements()), crop);
+                     static_cast<std::int64_t>(count) * crop.to.elements(), crop);
     const auto mirror = Kokkos::create_mirror_view(pass.origins);
     for (std::size_t i = 0; i < count; ++i)
       for (int axis = 0; axis < 2; ++axis)

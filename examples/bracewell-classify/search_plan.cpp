@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "bracewell-classify/search_plan.hpp"
 
+#include "cryoem/pose_columns.hpp"
+
 #include <bracewell/fft/fast_size.hpp>
 #include <bracewell/geometry/rotation_vector.hpp>
 #include <bracewell/geometry/rotations.hpp>
@@ -14,14 +16,6 @@ namespace Bracewell::Examples {
 namespace {
 
 constexpr double pi = std::numbers::pi;
-
-double trace(const Matrix3<double>& m) { return m(0, 0) + m(1, 1) + m(2, 2); }
-
-/// Of the orientations that symmetry makes one, the one with the smallest angle.
-bool closest_to_identity(const Matrix3<double>& matrix, const std::vector<Matrix3<double>>& operators) {
-  return std::ranges::all_of(
-      operators, [&](const Matrix3<double>& one) { return trace(one * matrix) <= trace(matrix) + 1e-9; });
-}
 
 /// Frequencies that a grid of this spacing resolves, periods per box: a period is 1.2 times as long as the way of a particle's
 /// rim from one orientation to the next.

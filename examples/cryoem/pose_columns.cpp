@@ -59,4 +59,10 @@ double angle_between(const Matrix3<double>& a, const Matrix3<double>& b,
   return least;
 }
 
+bool closest_to_identity(const Matrix3<double>& matrix, const std::vector<Matrix3<double>>& symmetry) {
+  const auto trace = [](const Matrix3<double>& m) { return m(0, 0) + m(1, 1) + m(2, 2); };
+  return std::ranges::all_of(
+      symmetry, [&](const Matrix3<double>& one) { return trace(one * matrix) <= trace(matrix) + 1e-9; });
+}
+
 } // namespace Bracewell::Examples

@@ -34,4 +34,7 @@ void set_pose_columns(Particles& particles);
 double angle_between(const Matrix3<double>& a, const Matrix3<double>& b,
                      const std::vector<Matrix3<double>>& symmetry);
 
+/// Of the orientations that symmetry makes one, whether this is the one with the smallest angle.
+bool closest_to_identity(const Matrix3<double>& matrix, const std::vector<Matrix3<double>>& symmetry);
+
 } // namespace Bracewell::Examples

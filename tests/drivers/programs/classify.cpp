@@ -15,7 +15,8 @@ namespace {
 const std::string classify = std::string("env OMP_NUM_THREADS=1 ") + BRACEWELL_CLASSIFY +
                              " --star particles.star --no-ctf --classes 2 --reference mean.mrc";
 
-/// Projections of two shapes in closed form with noise as strong as they are: a bar, and a ring of as much mass.
+/// Projections of two shapes in closed form with noise as strong as they are: a bar, and the corners of a
+/// tetrahedron.
 struct Scene {
   TemporaryFolder folder;
   int box = 24;
@@ -24,19 +25,18 @@ struct Scene {
 
   explicit Scene(int count = 120) : truth(random_particles(count, 1)) {
     std::array<std::vector<Gaussian>, 2> shapes;
-    constexpr int blobs = 10;
-    for (int i = 0; i < blobs; ++i) {
-      const double along = i - (blobs - 1) / 2.0, turn = 2 * std::numbers::pi * i / blobs;
+    for (int i = 0; i < 10; ++i) {
+      const double along = i - 4.5;
       shapes[0].push_back({0.3 * along, 0.5, 1.4 * along, 1.3, 1.0});
-      shapes[1].push_back({5 * std::cos(turn), 5 * std::sin(turn) - 0.5, 0.1 * i, 1.3, i < 3 ? 1.6 : 0.8});
     }
+    shapes[1] = {{5, 0, -2, 1.3, 3}, {-3, 4.5, -2, 1.3, 2.5}, {-3, -4.5, -2, 1.3, 2}, {0.5, 0, 5, 1.3, 2.5}};
     const std::array maps{gaussian_map(shapes[0], box), gaussian_map(shapes[1], box)};
     auto mean = maps[0];
     for (std::size_t i = 0; i < mean.size(); ++i)
       mean[i] = 20 * (mean[i] + maps[1][i]); // on another scale than the images
     write_map(folder / "mean.mrc", mean, box);
     write_map(folder / "bar.mrc", maps[0], box);
-    write_map(folder / "ring.mrc", maps[1], box);
+    write_map(folder / "corners.mrc", maps[1], box);
     std::vector<float> images;
     std::mt19937 generator(8);
     std::normal_distribution<float> normal;
@@ -101,9 +101,9 @@ TEST_CASE("particles of two shapes come into two classes, from their mean on") {
     return 5 * of_first > static_cast<int>(particles.count) ? 1 : 2;
   }();
   const auto bar = scene.volume("found_class" + std::to_string(bar_class) + ".mrc"),
-             ring = scene.volume("found_class" + std::to_string(3 - bar_class) + ".mrc");
+             corners = scene.volume("found_class" + std::to_string(3 - bar_class) + ".mrc");
   CHECK(correlation(bar, scene.volume("bar.mrc")) > 0.8);
-  CHECK(correlation(ring, scene.volume("ring.mrc")) > 0.8);
+  CHECK(correlation(corners, scene.volume("corners.mrc")) > 0.8);
 
   // Columns of RELION, beside those that were there.
   StarDocument document = read_star(scene.folder / "found.star");
@@ -142,7 +142,7 @@ TEST_CASE("classes begin with maps of their own, and a classification goes on af
   const Scene scene(60);
   const std::string command =
       std::string("env OMP_NUM_THREADS=1 ") + BRACEWELL_CLASSIFY +
-      " --star particles.star --no-ctf --classes 2 --reference ring.mrc bar.mrc --iterations 3 "
+      " --star particles.star --no-ctf --classes 2 --reference corners.mrc bar.mrc --iterations 3 "
       "--healpix-order 1 --reproducible --checkpoint-every 0";
   run_well(scene.folder, command + " --out whole.star");
   const Particles particles = scene.found("whole.star");
@@ -174,7 +174,7 @@ TEST_CASE("a classification says what it cannot use") {
   expect_bad_input(scene.folder, std::string(BRACEWELL_CLASSIFY) + " --star particles.star --out out.star",
                    {"--classes is required"});
   expect_bad_input(scene.folder, bare + " --reference missing.mrc", {"missing.mrc"});
-  expect_bad_input(scene.folder, bare + " --reference mean.mrc bar.mrc ring.mrc",
+  expect_bad_input(scene.folder, bare + " --reference mean.mrc bar.mrc corners.mrc",
                    {"--reference: expected one map or 2, one for each class, found 3"});
   expect_bad_input(scene.folder, bare + " --reference mean.mrc --particle-diameter 100",
                    {"--particle-diameter: expected 12 to 72 Angstrom, found 100"});
