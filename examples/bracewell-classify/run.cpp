@@ -309,10 +309,13 @@ private:
     for (std::size_t i = 0; i < count; ++i)
       rows.push_back(i * particles_.count / count);
     const std::vector<double> priors(maps_.size(), 1.0 / double(maps_.size()));
+    SearchOptions coarse = options_.search;
+    coarse.healpix_order = std::min(1, coarse.healpix_order);
+    const SearchPlan search(box_, radius_, diameter_, coarse);
     double scale = 1;
     Progress progress("scaling", "rounds", rounds + 1);
     for (int round = 0; round <= rounds; ++round) {
-      step_->begin(plan(), masked_maps(), noise_);
+      step_->begin(search, masked_maps(), noise_);
       ShellSums sums;
       Handout handout(Share{0, static_cast<std::int64_t>(count)}, static_cast<std::int64_t>(batch_));
       ParticleBatches batches(space_, particles_, batch_, true);
@@ -344,8 +347,6 @@ private:
                      "density times " + shortest(scale) + ", the scale of the images");
   }
 
-  SearchPlan plan() const { return SearchPlan(box_, radius_, diameter_, options_.search); }
-
   std::vector<Eigen::Vector2d> places(std::span<const std::size_t> rows) const {
     std::vector<Eigen::Vector2d> result;
     for (const std::size_t row : rows)
@@ -357,7 +358,7 @@ private:
 
   void iterate() {
     timings_.phase("prepare");
-    const SearchPlan search = plan();
+    const SearchPlan search(box_, radius_, diameter_, options_.search);
     const bool random = !seeded_ && classes_ > 1; // this time each particle has a class by chance
     auto references = masked_maps();
     if (random)

@@ -132,7 +132,7 @@ TEST_CASE("particles of two shapes come into two classes, from their mean on") {
   run_well(
       scene.folder,
       std::string("env OMP_NUM_THREADS=1 ") + BRACEWELL_CLASSIFY +
-          " --star particles.star --no-ctf --classes 1 --iterations 4 --reference mean.mrc --out one.star");
+          " --star particles.star --no-ctf --classes 1 --iterations 3 --reference mean.mrc --out one.star");
   StarDocument one = read_star(scene.folder / "one_model.star");
   CHECK(number(*model.find("model_general"), 0, "rlnLogLikelihood") >
         number(*one.find("model_general"), 0, "rlnLogLikelihood") + 100);
