@@ -269,9 +269,12 @@ TEMPLATE_TEST_CASE("Template matching agrees with sums over frequencies", "[proj
   const double tolerance = sizeof(T) == 4 ? 1e-5 : 1e-11;
   const int box = 12, padded = 24;
   const Molecule molecule(9, 3.5, 5);
-  // Bytes for one orientation at a time, for some of them, and for more than there are.
-  for (const Case& one : {Case{40, 36, 0.5, 1.5, false, 1}, Case{37, 41, 0.37, 1.0, true, 100000},
-                          Case{24, 45, 0.5, 2.0, true, 10000000}}) {
+  CHECK(TemplateMatching<Space, T>(space, {.height = 20, .width = 20, .pixel_size = 1.5, .voxel_size = 2})
+            .limit() == 0.375); // the map's Nyquist limit
+  // Bytes for one orientation at a time, for some of them, and for more than there are. Windows stay within the map's
+  // Nyquist limit, where a half spectrum is its own mate.
+  for (const Case& one : {Case{40, 36, 0.45, 1.5, false, 1}, Case{37, 41, 0.37, 1.0, true, 100000},
+                          Case{24, 45, 0.34, 2.0, true, 10000000}}) {
     CAPTURE(one.height, one.width, one.limit, box);
     TemplateMatching<Space, T> matching(
         space,
