@@ -10,6 +10,7 @@
 #include <bracewell/project/points.hpp>
 #include <bracewell/project/project.hpp>
 #include <bracewell/project/score_poses.hpp>
+#include <bracewell/project/template_matching.hpp>
 
 template <class T>
 struct Arguments {
@@ -107,6 +108,8 @@ template void
 expect<Bracewell::CatmullRom, Kokkos::complex<double>>(const Arguments<double>&,
                                                        const Arguments<double>::View<double***>&,
                                                        const Arguments<double>::View<double*>&);
+
+template class Bracewell::TemplateMatching<Kokkos::DefaultExecutionSpace, float>;
 
 // Building blocks in kernels of one's own.
 

@@ -35,7 +35,7 @@ struct TemplateMatchingOptions {
   /// Frequencies up to this one are compared, in cycles per pixel of the micrograph, at most up to the Nyquist limits
   /// of the micrograph and of the map.
   double limit = 0.5;
-  /// Of memory for spectra and correlations of orientations that are taken together; at least one is. 0: 1 GiB on GPUs,
+  /// Of memory for spectra and correlations of orientations that are taken together; at least one is. 0: 2 GiB on GPUs,
   /// 64 MiB on hosts.
   std::int64_t bytes = 0;
 };
@@ -89,6 +89,105 @@ struct MatchedBand {
   /// Whether an element of row y, whose last column is given, is compared; the zero frequency is not.
   KOKKOS_FUNCTION static bool within(int x, int y, int last) { return x <= last && (x != 0 || y != 0); }
 };
+
+} // namespace Impl
+
+/// Looks for a map in a micrograph, at every pixel and in many orientations (2D template matching; Sigworth 2004, J Struct
+/// Biol 145, 111; Rickgauer et al. 2017, eLife 6, e25648; Lucas et al. 2021, eLife 10, e68946). With the spectrum X of the
+/// micrograph, the root A of the mean of |X|^2 in a shell, and the spectrum P of the map's projection, as `project` yields
+/// it at the frequencies of the micrograph, the correlation at pixel x is
+///   c(x) = sum over k of (X / A) conj(T) exp(2 pi i k.x / n) / sqrt(sum over k of |T|^2),   T = CTF P / A.
+/// The sums go over all frequencies up to the limit but zero. In a micrograph of noise alone c has the variance 1. Of all
+/// orientations every pixel keeps the maximum, its orientation, the sum and the sum of squares; correlations of a batch are
+/// read once and forgotten.
+/// \code
+/// TemplateMatching<Space> matching(space, {.height = h, .width = w, .pixel_size = 1.06, .voxel_size = 1.06});
+/// matching.set_micrograph(space, micrograph);
+/// matching.set_ctf(space, ctf);
+/// matching.search(space, prepare_map<Linear>(space, map, 2 * n), matrices);
+/// matching.results(space, {.scores = scores, .best = best});
+/// \endcode
+/// Scores have [rows(), columns()] pixels: the micrograph's field of view in pixels that have the limit as their Nyquist
+/// frequency, up to a fast size of transforms. Pixel (r, c) lies at (r height / rows, c width / columns) of the micrograph;
+/// the centre of the map, floor(n/2), lies there. The micrograph is periodic: within half a box of an edge the far side
+/// counts, too. Movable; for one instance at a time.
+///
+/// @tparam T  float, or double
+template <class ExecutionSpace, class T = float>
+class TemplateMatching {
+  using Memory = typename ExecutionSpace::memory_space;
+  using Complex = Kokkos::complex<T>;
+  template <class DataType>
+  using View = Kokkos::View<DataType, Kokkos::LayoutRight, Memory>;
+
+public:
+  /// The map, padded to twice its box or more; one of the batch.
+  using Reference = PreparedReference<Linear, ExecutionSpace, 3, Complex>;
+
+  /// @throws Error on sizes or options out of range
+  TemplateMatching(const ExecutionSpace& space, const TemplateMatchingSizes& sizes,
+                   const TemplateMatchingOptions& options = {});
+
+  /// Takes a micrograph, real [height, width], and forgets the one before, its CTF and its results. Waits.
+  /// @throws Error on another shape, on values that are not finite (or whose squares are not), and on a micrograph that is
+  /// constant
+  void set_micrograph(const ExecutionSpace& space, const Array<const T, Memory>& micrograph);
+
+  /// The CTF of templates of the searches that follow. A negative CTF::scale looks for dark particles. Without it the
+  /// CTF is 1.
+  /// @throws Error before set_micrograph
+  void set_ctf(const ExecutionSpace& space, const CTF& ctf);
+
+  /// Takes the orientations into the results, which several searches add up. Does not wait for the last.
+  /// @param reference  prepared from a cubic map; the spectrum's width is the padded one
+  /// @param matrices   [P, 3, 3], each as those of Poses; multiples of batch() are fastest
+  /// @throws Error on another shape, matrices that are not finite, before set_micrograph, and for 2^31 orientations or more;
+  /// nothing is changed then
+  void search(const ExecutionSpace& space, const Reference& reference,
+              const Array<const T, Memory>& matrices);
+
+  /// Writes what is asked for.
+  /// @throws Error on shapes that do not fit, shared memory, and before a search
+  void results(const ExecutionSpace& space, const TemplateMatches<T, Memory>& matches) const;
+
+  int rows() const { return band_.grid.size[1]; }    ///< of correlations
+  int columns() const { return band_.grid.size[0]; } ///< of correlations
+  /// Cycles per pixel of the micrograph: the limit that is used.
+  double limit() const { return band_.limit; }
+  /// Orientations that are taken together.
+  int batch() const { return batch_; }
+  /// Orientations that were searched since set_micrograph: the next one has this number.
+  std::int64_t orientations() const { return orientations_; }
+  /// Root of the mean of |X|^2 in every shell, up to the limit; shell s holds (s - 1/2) / width to (s + 1/2) / width cycles
+  /// per pixel.
+  const std::vector<double>& amplitudes() const { return amplitudes_; }
+  /// Bytes of memory that it holds; the plan of transforms has as much as the correlations.
+  std::size_t memory_bytes() const;
+
+private:
+  static Impl::MatchedBand band_of(const TemplateMatchingSizes& sizes,
+                                   const TemplateMatchingOptions& options);
+  Impl::Shells<2> shells() const {
+    return Impl::Shells<2>(Impl::Box<2>{{band_.size[0], band_.size[1]}, band_.size[0] / 2 + 1, 1});
+  }
+
+  TemplateMatchingSizes sizes_;
+  Impl::MatchedBand band_;
+  int batch_;
+  FFT<ExecutionSpace, 2, Complex, T> inverse_;
+  std::vector<double> amplitudes_;
+  std::int64_t orientations_ = 0;
+  View<double*> gains_;
+  View<Complex**> whitened_, image_;
+  View<T**> power_, maxima_;
+  View<int**> best_;
+  View<double**> sums_, squares_, norms_;
+  View<Complex***> spectra_;
+  View<T***> correlations_;
+  View<T*> factors_;
+};
+
+namespace Impl {
 
 /// |X|^2 of a spectrum.
 template <class T>
@@ -157,32 +256,47 @@ struct FilterTemplates {
   }
 };
 
-/// Value of the map's spectrum at a position in its own frequencies.
+/// Reads the map's spectrum at a position in its own frequencies, as it is stored (hosts) or prepared (GPUs).
+template <class T, class Spectra>
+struct MapReader;
+
 template <class T, class Stored>
-KOKKOS_INLINE_FUNCTION Kokkos::complex<T> value_at(const HalfSpectrumLayout<3>& layout,
-                                                   const StoredSpectra<Stored>& spectra, T (&q)[3]) {
-  Stencil<Linear, 3, Mates::Single, T> stencil;
-  return stencil.place(layout, q, true) ? stencil.gather(spectra(0)) : Kokkos::complex<T>(0);
-}
+struct MapReader<T, StoredSpectra<Stored>> {
+  HalfSpectrumLayout<3> layout;
+  StoredSpectra<Stored> spectra;
+
+  MapReader(const HalfSpectrumLayout<3>& layout_, const StoredSpectra<Stored>& spectra_)
+      : layout(layout_), spectra(spectra_) {}
+
+  KOKKOS_INLINE_FUNCTION Kokkos::complex<T> operator()(T (&q)[3]) const {
+    Stencil<Linear, 3, Mates::Single, T> stencil;
+    return stencil.place(layout, q, true) ? stencil.gather(spectra(0)) : Kokkos::complex<T>(0);
+  }
+};
+
 template <class T, class Stored>
-KOKKOS_INLINE_FUNCTION Kokkos::complex<T>
-value_at(const HalfSpectrumLayout<3>& layout, const PaddedSpectra<Stored, 3, Linear::width>& spectra,
-         T (&q)[3]) {
-  const CopiedPositions<Linear::width, T, 3> copied(layout);
-  bool mirrored = false;
-  if (!copied.bring_back(q, true, mirrored))
-    return Kokkos::complex<T>(0);
-  const Kokkos::complex<T> value = sum_of_window<Linear>(spectra.order, spectra(0), q);
-  return mirrored ? conjugate(value) : value;
-}
+struct MapReader<T, PaddedSpectra<Stored, 3, Linear::width>> {
+  CopiedPositions<Linear::width, T, 3> copied;
+  PaddedSpectra<Stored, 3, Linear::width> spectra;
+
+  MapReader(const HalfSpectrumLayout<3>& layout, const PaddedSpectra<Stored, 3, Linear::width>& spectra_)
+      : copied(layout), spectra(spectra_) {}
+
+  KOKKOS_INLINE_FUNCTION Kokkos::complex<T> operator()(T (&q)[3]) const {
+    bool mirrored = false;
+    if (!copied.bring_back(q, true, mirrored))
+      return Kokkos::complex<T>(0);
+    const Kokkos::complex<T> value = sum_of_window<Linear>(spectra.order, spectra(0), q);
+    return mirrored ? conjugate(value) : value;
+  }
+};
 
 /// Spectra of correlations before their norm, and the shares that rows have of its square. Orientations are next to each
 /// other, so that they read a row of the micrograph once.
 template <class T, class Spectra>
 struct SampleTemplates {
   MatchedBand band;
-  HalfSpectrumLayout<3> reference;
-  Spectra spectra;
+  MapReader<T, Spectra> map;
   const T* matrices; ///< [count, 3, 3] of these orientations
   T scale[2];        ///< frequencies of the reference to one of the micrograph (x, y)
   std::int64_t count;
@@ -212,7 +326,7 @@ struct SampleTemplates {
             T q[3];
             for (int d = 0; d < 3; ++d)
               q[d] = origin[d] + static_cast<T>(x) * along[d];
-            const Kokkos::complex<T> sample = value_at(reference, spectra, q), pixel = image[begin + x];
+            const Kokkos::complex<T> sample = map(q), pixel = image[begin + x];
             const T a = sample.real(), b = sample.imag(), c = pixel.real(), d = pixel.imag();
             value = Kokkos::complex<T>(c * a + d * b, d * a - c * b);
             sum += double(power[begin + x] * (a * a + b * b));
@@ -326,101 +440,6 @@ struct CheckedValues {
 
 } // namespace Impl
 
-/// Looks for a map in a micrograph, at every pixel and in many orientations (2D template matching; Sigworth 2004, J Struct
-/// Biol 145, 111; Rickgauer et al. 2017, eLife 6, e25648; Lucas et al. 2021, eLife 10, e68946). With the spectrum X of the
-/// micrograph, the root A of the mean of |X|^2 in a shell, and the spectrum P of the map's projection, as `project` yields
-/// it at the frequencies of the micrograph, the correlation at pixel x is
-///   c(x) = sum over k of (X / A) conj(T) exp(2 pi i k.x / n) / sqrt(sum over k of |T|^2),   T = CTF P / A.
-/// The sums go over all frequencies up to the limit but zero. In a micrograph of noise alone c has the variance 1. Of all
-/// orientations every pixel keeps the maximum, its orientation, the sum and the sum of squares; correlations of a batch are
-/// read once and forgotten.
-/// \code
-/// TemplateMatching<Space> matching(space, {.height = h, .width = w, .pixel_size = 1.06, .voxel_size = 1.06});
-/// matching.set_micrograph(space, micrograph);
-/// matching.set_ctf(space, ctf);
-/// matching.search(space, prepare_map<Linear>(space, map, 2 * n), matrices);
-/// matching.results(space, {.scores = scores, .best = best});
-/// \endcode
-/// Scores have [rows(), columns()] pixels: the micrograph's field of view in pixels that have the limit as their Nyquist
-/// frequency, up to a fast size of transforms. Pixel (r, c) lies at (r height / rows, c width / columns) of the micrograph;
-/// the centre of the map, floor(n/2), lies there. The micrograph is periodic: within half a box of an edge the far side
-/// counts, too. Movable; for one instance at a time.
-///
-/// @tparam T  float, or double
-template <class ExecutionSpace, class T = float>
-class TemplateMatching {
-  using Memory = typename ExecutionSpace::memory_space;
-  using Complex = Kokkos::complex<T>;
-  template <class DataType>
-  using View = Kokkos::View<DataType, Kokkos::LayoutRight, Memory>;
-
-public:
-  /// The map, padded to twice its box or more; one of the batch.
-  using Reference = PreparedReference<Linear, ExecutionSpace, 3, Complex>;
-
-  /// @throws Error on sizes or options out of range
-  TemplateMatching(const ExecutionSpace& space, const TemplateMatchingSizes& sizes,
-                   const TemplateMatchingOptions& options = {});
-
-  /// Takes a micrograph, real [height, width], and forgets the one before, its CTF and its results. Waits.
-  /// @throws Error on another shape, on values that are not finite (or whose squares are not), and on a micrograph that is
-  /// constant
-  void set_micrograph(const ExecutionSpace& space, const Array<const T, Memory>& micrograph);
-
-  /// The CTF of templates of the searches that follow. A negative CTF::scale looks for dark particles. Without it the
-  /// CTF is 1.
-  /// @throws Error before set_micrograph
-  void set_ctf(const ExecutionSpace& space, const CTF& ctf);
-
-  /// Takes the orientations into the results, which several searches add up. Does not wait for the last.
-  /// @param reference  prepared from a cubic map; the spectrum's width is the padded one
-  /// @param matrices   [P, 3, 3], each as those of Poses; multiples of batch() are fastest
-  /// @throws Error on another shape, matrices that are not finite, before set_micrograph, and for 2^31 orientations or more;
-  /// nothing is changed then
-  void search(const ExecutionSpace& space, const Reference& reference,
-              const Array<const T, Memory>& matrices);
-
-  /// Writes what is asked for.
-  /// @throws Error on shapes that do not fit, shared memory, and before a search
-  void results(const ExecutionSpace& space, const TemplateMatches<T, Memory>& matches) const;
-
-  int rows() const { return band_.grid.size[1]; }    ///< of correlations
-  int columns() const { return band_.grid.size[0]; } ///< of correlations
-  /// Cycles per pixel of the micrograph: the limit that is used.
-  double limit() const { return band_.limit; }
-  /// Orientations that are taken together.
-  int batch() const { return batch_; }
-  /// Orientations that were searched since set_micrograph: the next one has this number.
-  std::int64_t orientations() const { return orientations_; }
-  /// Root of the mean of |X|^2 in every shell, up to the limit; shell s holds (s - 1/2) / width to (s + 1/2) / width cycles
-  /// per pixel.
-  const std::vector<double>& amplitudes() const { return amplitudes_; }
-  /// Bytes of memory that it holds; the plan of transforms has as much as the correlations.
-  std::size_t memory_bytes() const;
-
-private:
-  static Impl::MatchedBand band_of(const TemplateMatchingSizes& sizes,
-                                   const TemplateMatchingOptions& options);
-  Impl::Shells<2> shells() const {
-    return Impl::Shells<2>(Impl::Box<2>{{band_.size[0], band_.size[1]}, band_.size[0] / 2 + 1, 1});
-  }
-
-  TemplateMatchingSizes sizes_;
-  Impl::MatchedBand band_;
-  int batch_;
-  FFT<ExecutionSpace, 2, Complex, T> inverse_;
-  std::vector<double> amplitudes_;
-  std::int64_t orientations_ = 0;
-  View<double*> gains_;
-  View<Complex**> whitened_, image_;
-  View<T**> power_, maxima_;
-  View<int**> best_;
-  View<double**> sums_, squares_, norms_;
-  View<Complex***> spectra_;
-  View<T***> correlations_;
-  View<T*> factors_;
-};
-
 template <class ExecutionSpace, class T>
 Impl::MatchedBand TemplateMatching<ExecutionSpace, T>::band_of(const TemplateMatchingSizes& sizes,
                                                                const TemplateMatchingOptions& options) {
@@ -449,7 +468,7 @@ TemplateMatching<ExecutionSpace, T>::TemplateMatching(const ExecutionSpace& spac
                                                       const TemplateMatchingSizes& sizes,
                                                       const TemplateMatchingOptions& options)
     : sizes_(sizes), band_(band_of(sizes, options)), batch_([&] {
-        const std::int64_t standard = std::int64_t(1) << (Impl::is_host<ExecutionSpace> ? 26 : 30),
+        const std::int64_t standard = std::int64_t(1) << (Impl::is_host<ExecutionSpace> ? 26 : 31),
                            each = band_.grid.elements() * std::int64_t(sizeof(Complex)) +
                                   std::int64_t(rows()) * columns() * std::int64_t(sizeof(T));
         return static_cast<int>(
@@ -584,8 +603,7 @@ void TemplateMatching<ExecutionSpace, T>::search(const ExecutionSpace& space, co
     Impl::for_each_row(space, "Bracewell::TemplateMatching::sample", std::int64_t(rows()) * taken,
                        Impl::SampleTemplates<T, Spectra>{
                            band_,
-                           layout,
-                           source.spectra,
+                           {layout, source.spectra},
                            matrices.data + 9 * first,
                            {static_cast<T>(scale / sizes_.width), static_cast<T>(scale / sizes_.height)},
                            taken,
