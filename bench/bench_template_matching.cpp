@@ -58,8 +58,8 @@ struct Sizes {
 };
 
 void row(const char* name, double seconds, double bytes) {
-  std::printf("| `%s` | %.4g | %.4g | %.3g | %.3g |\n", name, 1e3 * seconds, 1 / seconds, 1e6 * seconds / 3600,
-              bytes / seconds / 1e9);
+  std::printf("| `%s` | %.4g | %.4g | %.3g | %.3g |\n", name, 1e3 * seconds, 1 / seconds,
+              1e6 * seconds / 3600, bytes / seconds / 1e9);
   std::fflush(stdout);
 }
 
@@ -86,17 +86,22 @@ void measure(const Sizes& sizes) {
                                    {.limit = sizes.limit});
   matching.set_micrograph(space, micrograph);
   const int rows = matching.rows(), columns = matching.columns(), batch = matching.batch();
-  std::printf("\n%d x %d pixels, box %d, limit %g: correlations of %d x %d, batches of %d, %lld orientations, %.3g "
-              "GB held\n\n",
-              sizes.height, sizes.width, sizes.box, sizes.limit, rows, columns, batch,
-              static_cast<long long>(sizes.orientations), double(matching.memory_bytes()) / 1e9);
+  std::printf(
+      "\n%d x %d pixels, box %d, limit %g: correlations of %d x %d, batches of %d, %lld orientations, %.3g "
+      "GB held\n\n",
+      sizes.height, sizes.width, sizes.box, sizes.limit, rows, columns, batch,
+      static_cast<long long>(sizes.orientations), double(matching.memory_bytes()) / 1e9);
   std::printf("| | ms each | orientations/s | h for 10^6 | GB/s |\n|---|---|---|---|---|\n");
-  const double half = 8. * rows * (columns / 2 + 1), real = 4. * rows * columns, pixels = double(rows) * columns;
-  const double transform = 3 * half + real, all = half + transform + real + (12 * pixels / 2 + 48 * pixels) / batch;
+  const double half = 8. * rows * (columns / 2 + 1), real = 4. * rows * columns,
+               pixels = double(rows) * columns;
+  const double transform = 3 * half + real,
+               all = half + transform + real + (12 * pixels / 2 + 48 * pixels) / batch;
   row("search", seconds_of([&] { matching.search(space, reference, matrices); }) / double(sizes.orientations),
       all);
-  const View<Complex***> spectra("spectra", std::size_t(batch), std::size_t(rows), std::size_t(columns / 2 + 1));
-  const View<float***> correlations("correlations", std::size_t(batch), std::size_t(rows), std::size_t(columns));
+  const View<Complex***> spectra("spectra", std::size_t(batch), std::size_t(rows),
+                                 std::size_t(columns / 2 + 1));
+  const View<float***> correlations("correlations", std::size_t(batch), std::size_t(rows),
+                                    std::size_t(columns));
   {
     const FFT<Space, 2, Complex, float> inverse(space, {rows, columns}, batch);
     row("FFT", seconds_of([&] { inverse.execute(space, spectra, correlations); }) / batch, transform);
@@ -114,7 +119,8 @@ int main(int argc, char** argv) {
   const Kokkos::ScopeGuard guard(argc, argv);
   std::printf("execution space: %s\n", Space::name());
   if (argc == 6) {
-    measure({std::atoi(argv[1]), std::atoi(argv[2]), std::atoi(argv[3]), std::atoll(argv[4]), std::atof(argv[5])});
+    measure({std::atoi(argv[1]), std::atoi(argv[2]), std::atoi(argv[3]), std::atoll(argv[4]),
+             std::atof(argv[5])});
   } else if (host) {
     measure({512, 512, 64, 64, 0.5});
     measure({1024, 1024, 64, 16, 0.5});

@@ -7,19 +7,21 @@
 
 int main(int argc, char** argv) {
   using namespace Bracewell::Examples;
-  CLI::App app{"Finds the molecule of a map in micrographs, at every pixel and in all orientations. Writes OUT, a "
-               "STAR file of the peaks with their orientations. Writes for every micrograph the scores "
-               "(_scores.mrc), the angles of the best orientations (_angles.mrcs: rot, tilt, psi) and a picture "
-               "(_peaks.png).",
-               "bracewell-match"};
+  CLI::App app{
+      "Finds the molecule of a map in micrographs, at every pixel and in all orientations. Writes OUT, a "
+      "STAR file of the peaks with their orientations. Writes for every micrograph the scores "
+      "(_scores.mrc), the angles of the best orientations (_angles.mrcs: rot, tilt, psi) and a picture "
+      "(_peaks.png).",
+      "bracewell-match"};
   MatchOptions options;
   app.add_option("--map", options.map, "MRC map to look for, protein white")->required()->type_name("FILE");
   app.add_option("--micrograph", options.micrographs,
                  "micrographs, aligned and summed MRC images; they need --defocus")
       ->type_name("FILE...");
-  app.add_option("--star", options.star,
-                 "micrographs and their contrast transfer: a STAR file with rlnMicrographName, of RELION (1.4 to "
-                 "5)")
+  app.add_option(
+         "--star", options.star,
+         "micrographs and their contrast transfer: a STAR file with rlnMicrographName, of RELION (1.4 to "
+         "5)")
       ->type_name("FILE");
   app.add_option("--out", options.out, "peaks to write, .star")
       ->required()
@@ -69,11 +71,23 @@ int main(int argc, char** argv) {
                  "try defoci within the first number of what is given, in steps of the second")
       ->expected(2)
       ->type_name("RANGE STEP");
-  app.add_option("--resolution", options.resolution,
-                 "compare up to this resolution; by default the Nyquist limits of micrograph and map. Coarser ones "
-                 "are faster by the square")
+  app.add_option(
+         "--resolution", options.resolution,
+         "compare up to this resolution; by default the Nyquist limits of micrograph and map. Coarser ones "
+         "are faster by the square")
       ->check(CLI::PositiveNumber)
       ->type_name("ANGSTROM");
+  const auto score = [&](ScoreKind kind) {
+    return [&options, kind](std::int64_t) { options.score = kind; };
+  };
+  auto* const of_templates =
+      app.add_flag_function("--score-over-templates", score(ScoreKind::OfTemplates),
+                            "peaks are of (maximum - mean) / standard deviation over all templates at a pixel; this "
+                            "is the default from 1000 templates on");
+  app.add_flag_function("--score-over-noise", score(ScoreKind::OfNoise),
+                        "peaks are of the correlation in standard deviations of noise: for small maps and low "
+                        "resolution, where templates resemble each other")
+      ->excludes(of_templates);
   app.add_option("--false-positives", options.false_positives,
                  "peaks that a micrograph of noise may have on average, which sets the threshold")
       ->check(CLI::PositiveNumber)
@@ -86,10 +100,11 @@ int main(int argc, char** argv) {
   add_memory_limit(app, options.memory_limit);
   add_picture_format(app, options.picture_ending);
   put_under(app, "Optics",
-            {"--defocus", "--voltage", "--cs", "--amplitude-contrast", "--phase-shift", "--b-factor", "--contrast"});
+            {"--defocus", "--voltage", "--cs", "--amplitude-contrast", "--phase-shift", "--b-factor",
+             "--contrast"});
   put_under(app, "Search",
             {"--angular-step", "--in-plane-step", "--symmetry", "--defocus-search", "--resolution"});
-  put_under(app, "Peaks", {"--false-positives", "--distance"});
+  put_under(app, "Peaks", {"--score-over-templates", "--score-over-noise", "--false-positives", "--distance"});
   return run_driver(app, argc, argv, [&](Provenance& provenance, Timings& timings) {
     const Space space;
     std::cout << match(space, options, provenance, timings) << '\n';

@@ -55,7 +55,8 @@ public:
   std::optional<double> pixel_size(std::size_t row) const {
     if (const auto size = number(row, "rlnMicrographPixelSize"))
       return size;
-    const auto detector = number(row, "rlnDetectorPixelSize"), magnification = number(row, "rlnMagnification");
+    const auto detector = number(row, "rlnDetectorPixelSize"),
+               magnification = number(row, "rlnMagnification");
     if (detector && magnification && *magnification > 0)
       return 1e4 * *detector / *magnification;
     return {};
@@ -88,11 +89,8 @@ CTFParameters with_options(CTFParameters ctf, const OpticsOptions& options) {
   return ctf;
 }
 
-constexpr CTFParameters standard_optics{.defocus_u = 0,
-                                        .defocus_v = 0,
-                                        .voltage = 300,
-                                        .spherical_aberration = 2.7,
-                                        .amplitude_contrast = 0.07};
+constexpr CTFParameters standard_optics{
+    .defocus_u = 0, .defocus_v = 0, .voltage = 300, .spherical_aberration = 2.7, .amplitude_contrast = 0.07};
 
 /// Counts pixels that `is` finds, and gives them the value.
 template <class Is>
@@ -210,8 +208,7 @@ Micrograph read_micrograph(const MicrographSource& source, Provenance& provenanc
                          .remedy = ""});
   };
   const float nothing = std::numeric_limits<float>::quiet_NaN();
-  note(replace(pixels, nothing,
-               [](float pixel) { return !std::isfinite(pixel) || std::abs(pixel) > 1e15f; }),
+  note(replace(pixels, nothing, [](float pixel) { return !std::isfinite(pixel) || std::abs(pixel) > 1e15f; }),
        "are not finite");
   if (const auto full = full_scale(reader.header()))
     note(replace(pixels, nothing, [&](float pixel) { return pixel >= *full; }), "are saturated");

@@ -12,6 +12,12 @@
 
 namespace Bracewell::Examples {
 
+/// How many there are without symmetry, nearly.
+inline double orientations_about(double step, double in_plane_step) {
+  constexpr double sphere = 360 * 360 / std::numbers::pi; // square degrees
+  return (sphere / (step * step) + 360 / step) * (360 / in_plane_step + 1);
+}
+
 /// Orientations with steps in degrees: viewing directions in rings of tilt, each with all rotations in the plane. Of
 /// directions that a symmetry makes alike those nearest to a general direction stay, and half a step of others around
 /// them, so that nothing is further from the grid at the border.
@@ -36,8 +42,7 @@ inline std::vector<EulerAngles<double>> orientation_grid(double step, double in_
             turns = std::max(1, static_cast<int>(std::ceil(360 / in_plane_step - 1e-9)));
   for (int ring = 0; ring <= rings; ++ring) {
     const double tilt = 180.0 * ring / rings;
-    const int around =
-        std::max(1, static_cast<int>(std::ceil(360 * std::sin(tilt * radians) / step - 1e-9)));
+    const int around = std::max(1, static_cast<int>(std::ceil(360 * std::sin(tilt * radians) / step - 1e-9)));
     for (int i = 0; i < around; ++i) {
       const double rot = 360.0 * i / around;
       if (!stays(rot, tilt))

@@ -45,10 +45,12 @@ inline std::vector<Peak> find_peaks(std::span<const float> scores, int rows, int
     const double here = at(row, column);
     peaks.push_back({row + top_of(at(row - 1, column), here, at(row + 1, column)),
                      column + top_of(at(row, column - 1), here, at(row, column + 1)), here, pixel});
-    const int reach[2] = {static_cast<int>(distance[0]), static_cast<int>(distance[1])};
+    const int reach[2] = {static_cast<int>(std::min(distance[0], double(rows))),
+                          static_cast<int>(std::min(distance[1], double(columns)))};
     for (int r = std::max(0, row - reach[0]); r <= std::min(rows - 1, row + reach[0]); ++r)
       for (int c = std::max(0, column - reach[1]); c <= std::min(columns - 1, column + reach[1]); ++c)
-        if (std::hypot((r - row) / std::max(1e-9, distance[0]), (c - column) / std::max(1e-9, distance[1])) <= 1)
+        if (std::hypot((r - row) / std::max(1e-9, distance[0]), (c - column) / std::max(1e-9, distance[1])) <=
+            1)
           taken[std::size_t(r) * width + std::size_t(c)] = true;
   }
   return peaks;

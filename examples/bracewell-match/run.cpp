@@ -53,7 +53,8 @@ std::vector<MicrographPaths> paths_of(const MatchOptions& options,
   for (const auto& source : sources) {
     const std::string stem = sources.size() == 1 ? "" : "_" + source.path.stem().string();
     if (!stems.insert(stem).second)
-      throw InputError(source.path.string() + ": two micrographs have this file name, which outputs are named after");
+      throw InputError(source.path.string() +
+                       ": two micrographs have this file name, which outputs are named after");
     paths.push_back({beside(options.out, stem + "_scores.mrc"), beside(options.out, stem + "_angles.mrcs"),
                      beside(options.out, stem + "_peaks" + options.picture_ending)});
   }
@@ -72,8 +73,8 @@ struct Particle {
 struct Result {
   int rows = 0, columns = 0;
   double threshold = 0;
-  std::vector<float> scores;  ///< [rows, columns]
-  std::vector<int> best;      ///< [rows, columns]
+  std::vector<float> scores; ///< [rows, columns]
+  std::vector<int> best;     ///< [rows, columns]
   std::vector<Particle> particles;
 };
 
@@ -103,9 +104,6 @@ public:
         changes_(defocus_changes(options.defocus_search)),
         matrices_(allocate<DeviceView<float***>>("matrices", grid_.size(), 3, 3)),
         reference_(prepare_map<Linear>(space, to_device(space, map), 2 * map.box)) {
-    if (double(grid_.size()) * double(changes_.size()) >= 2147483648.0)
-      throw InputError("--angular-step: expected fewer than 2^31 orientations times defoci, found " +
-                       std::to_string(grid_.size()) + " times " + std::to_string(changes_.size()));
     const auto on_host = Kokkos::create_mirror_view(matrices_);
     for (std::size_t i = 0; i < grid_.size(); ++i) {
       const auto matrix = projection_matrix(grid_[i]);
@@ -144,6 +142,11 @@ public:
     return collect(micrograph, ctf);
   }
 
+  ScoreKind score_kind() const {
+    return options_.score.value_or(templates() >= enough_for_scores ? ScoreKind::OfTemplates
+                                                                    : ScoreKind::OfNoise);
+  }
+
   const EulerAngles<double>& angles(int index) const {
     return grid_[static_cast<std::size_t>(index % orientations())];
   }
@@ -166,8 +169,8 @@ private:
                        std::to_string(micrograph.height) + " pixels",
                    resident_bytes() + (kernels_run_on_host ? 50 * pixels + (1 << 26) : 16 * pixels),
                    memory_limit(options_.memory_limit));
-    matching_ = std::make_unique<Matching>(space_, sizes,
-                                           TemplateMatchingOptions{.limit = std::min(0.5, limit)});
+    matching_ =
+        std::make_unique<Matching>(space_, sizes, TemplateMatchingOptions{.limit = std::min(0.5, limit)});
     sizes_ = sizes;
   }
 
@@ -191,7 +194,7 @@ private:
                   .particles = {}};
     const auto scores = allocate<DeviceView<float**>>("scores", result.rows, result.columns);
     const auto best = allocate<DeviceView<int**>>("best", result.rows, result.columns);
-    if (templates() >= enough_for_scores)
+    if (score_kind() == ScoreKind::OfTemplates)
       matching.results(space_, {.scores = scores, .best = best});
     else
       matching.results(space_, {.maxima = scores, .best = best});
@@ -207,8 +210,7 @@ private:
       const double change = changes_[static_cast<std::size_t>(index / orientations())];
       own.defocus_u += change;
       own.defocus_v += change;
-      result.particles.push_back(
-          {peak.column * across, peak.row * down, peak.score, angles(index), own});
+      result.particles.push_back({peak.column * across, peak.row * down, peak.score, angles(index), own});
     }
     return result;
   }
@@ -237,8 +239,8 @@ Picture picture_of(const Micrograph& micrograph, const Result& result, double di
           micrograph.pixels[std::size_t(row) * std::size_t(micrograph.width) + std::size_t(column)];
   const Picture image = image_picture(greys(small, percentile_range(small)), width, height);
   constexpr double line = 20;
-  const std::string caption = name + ": " + std::to_string(result.particles.size()) +
-                              " peaks above " + text("%.2f", result.threshold);
+  const std::string caption = name + ": " + std::to_string(result.particles.size()) + " peaks above " +
+                              text("%.2f", result.threshold);
   const double radius = std::max(4.0, diameter / micrograph.pixel_size / n / 2);
   return {image.width, image.height + line,
           [image, caption, radius, scale = 1.0 / n, particles = result.particles](cairo_t* context) {
@@ -273,7 +275,8 @@ void write_maps(const MicrographPaths& paths, const Search& search, const Microg
   scores.close();
   MrcWriter angles(paths.angles, MrcWriter::Kind::Stack, result.columns, result.rows, mrc);
   std::vector<float> section(result.best.size());
-  for (const auto member : {&EulerAngles<double>::rot, &EulerAngles<double>::tilt, &EulerAngles<double>::psi}) {
+  for (const auto member :
+       {&EulerAngles<double>::rot, &EulerAngles<double>::tilt, &EulerAngles<double>::psi}) {
     std::ranges::transform(result.best, section.begin(), [&](int index) {
       return static_cast<float>(index < 0 ? 0 : search.angles(index).*member);
     });
@@ -300,12 +303,20 @@ void check(const MatchOptions& options) {
     throw InputError("--micrograph or --star is required (see --help)");
   if (!options.defocus_search.empty() && !(options.defocus_search[0] >= 0 && options.defocus_search[1] > 0))
     throw InputError("--defocus-search: expected a range of at least 0 and a step above 0");
+  const double defoci = options.defocus_search.empty()
+                            ? 1
+                            : 1 + 2 * std::floor(options.defocus_search[0] / options.defocus_search[1]);
+  const double templates =
+      orientations_about(options.angular_step, options.in_plane_step) /
+      double(symmetry_operators(options.symmetry).size()) * defoci;
+  if (!(templates < 1e9))
+    throw InputError("--angular-step: expected fewer than 1e9 orientations times defoci, found about " +
+                     text("%.3g", templates));
 }
 
 } // namespace
 
-std::string match(const Space& space, const MatchOptions& options, Provenance& provenance,
-                  Timings& timings) {
+std::string match(const Space& space, const MatchOptions& options, Provenance& provenance, Timings& timings) {
   const auto start = std::chrono::steady_clock::now();
   require_one_process();
   check(options);
@@ -324,26 +335,29 @@ std::string match(const Space& space, const MatchOptions& options, Provenance& p
     throw InputError(options.map.string() + ": states no voxel size; use --voxel-size");
   require_memory("a map of " + std::to_string(map.box) + " voxels, padded twice,",
                  resident_bytes() + 3 * 4.0 * std::pow(2.0 * map.box, 3), limit);
+  require_memory("a list of orientations",
+                 resident_bytes() + 120 * orientations_about(options.angular_step, options.in_plane_step) /
+                                        double(symmetry_operators(options.symmetry).size()),
+                 limit);
   timings.phase("prepare");
   Search search(space, options, map, *voxel_size);
-  provenance.took("--angular-step", std::to_string(search.orientations()) + " orientations" +
-                                        (options.defocus_search.empty()
-                                             ? std::string()
-                                             : ", each at " +
-                                                   std::to_string(search.templates() / search.orientations()) +
-                                                   " defoci"));
-  if (search.templates() < enough_for_scores)
+  provenance.took(
+      "--angular-step",
+      std::to_string(search.orientations()) + " orientations" +
+          (options.defocus_search.empty()
+               ? std::string()
+               : ", each at " + std::to_string(search.templates() / search.orientations()) + " defoci"));
+  if (search.templates() < enough_for_scores && !options.score)
     provenance.assume("--angular-step: " + std::to_string(search.templates()) +
                       " templates are too few for their mean and deviation at a pixel: scores are "
                       "correlations in standard deviations of noise");
   provenance.say();
   StarTable table;
   table.name = "particles";
-  table.columns = {"rlnMicrographName", "rlnCoordinateX", "rlnCoordinateY", "rlnAngleRot",
-                   "rlnAngleTilt",      "rlnAnglePsi",    "rlnAutopickFigureOfMerit",
-                   "rlnDefocusU",       "rlnDefocusV",    "rlnDefocusAngle"};
-  Progress progress("searching", "templates",
-                    search.templates() * static_cast<std::int64_t>(sources.size()));
+  table.columns = {"rlnMicrographName", "rlnCoordinateX", "rlnCoordinateY",           "rlnAngleRot",
+                   "rlnAngleTilt",      "rlnAnglePsi",    "rlnAutopickFigureOfMerit", "rlnDefocusU",
+                   "rlnDefocusV",       "rlnDefocusAngle"};
+  Progress progress("searching", "templates", search.templates() * static_cast<std::int64_t>(sources.size()));
   double threshold = 0;
   for (std::size_t i = 0; i < sources.size(); ++i) {
     timings.phase("search");

@@ -15,6 +15,9 @@ namespace Bracewell::Examples {
 /// Shades of particles in micrographs.
 enum class ParticleContrast { Dark, White };
 
+/// What peaks are of: the correlation's maximum in standard deviations over all templates at a pixel, or in those of noise.
+enum class ScoreKind { OfTemplates, OfNoise };
+
 struct MatchOptions {
   std::filesystem::path map, out;
   std::vector<std::filesystem::path> micrographs;
@@ -26,6 +29,7 @@ struct MatchOptions {
   std::string symmetry = "C1";
   std::vector<double> defocus_search; ///< range and step in Angstrom; empty: none
   std::optional<double> resolution;   ///< Angstrom
+  std::optional<ScoreKind> score;     ///< absent: OfTemplates where they are enough
   double false_positives = 1;         ///< in a micrograph
   std::optional<double> distance;     ///< of peaks, Angstrom
   std::optional<double> memory_limit;

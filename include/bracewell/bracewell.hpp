@@ -46,6 +46,7 @@
 #include <bracewell/project/prepared_reference.hpp>
 #include <bracewell/project/project.hpp>
 #include <bracewell/project/score_poses.hpp>
+#include <bracewell/project/template_matching.hpp>
 #include <bracewell/ptychography/compare.hpp>
 #include <bracewell/ptychography/exit_wave.hpp>
 #include <bracewell/ptychography/solver.hpp>

@@ -52,8 +52,14 @@ std::vector<Matrix> rotations(size_t count, unsigned seed) {
     const double a = turn(engine), b = std::acos(height(engine)), c = turn(engine);
     const double ca = std::cos(a), sa = std::sin(a), cb = std::cos(b), sb = std::sin(b), cc = std::cos(c),
                  sc = std::sin(c);
-    m = {ca * cb * cc - sa * sc, -ca * cb * sc - sa * cc, ca * sb,  sa * cb * cc + ca * sc,
-         ca * cc - sa * cb * sc, sa * sb,                 -sb * cc, sb * sc,
+    m = {ca * cb * cc - sa * sc,
+         -ca * cb * sc - sa * cc,
+         ca * sb,
+         sa * cb * cc + ca * sc,
+         ca * cc - sa * cb * sc,
+         sa * sb,
+         -sb * cc,
+         sb * sc,
          cb};
   }
   return result;
@@ -78,8 +84,8 @@ struct Molecule {
     std::mt19937 engine(seed);
     std::uniform_real_distribution<double> place(-reach, reach), weight(0.5, 1.5);
     for (size_t i = 0; i < count; ++i)
-      atoms.push_back({place(engine), place(engine), place(engine),
-                       (signs && i % 2 == 1 ? -1 : 1) * weight(engine)});
+      atoms.push_back(
+          {place(engine), place(engine), place(engine), (signs && i % 2 == 1 ? -1 : 1) * weight(engine)});
   }
 
   Complex spectrum(double x, double y, double z, double padded) const {
@@ -207,8 +213,8 @@ struct BruteForce {
         for (int c = 0; c < columns; ++c) {
           Complex value = 0;
           for (const Term& term : terms)
-            value += term.value * std::polar(1.0, 2 * pi * (double(term.x) * c / columns +
-                                                            double(term.y) * r / rows));
+            value += term.value *
+                     std::polar(1.0, 2 * pi * (double(term.x) * c / columns + double(term.y) * r / rows));
           const size_t pixel = size_t(r * columns + c);
           const double real = value.real() / std::sqrt(norm);
           CHECK(std::abs(value.imag()) < 1e-8 * std::sqrt(norm) * double(terms.size()));
@@ -239,11 +245,9 @@ struct Found {
         means("means", scores.extent(0), scores.extent(1)),
         deviations("deviations", scores.extent(0), scores.extent(1)),
         best("best", scores.extent(0), scores.extent(1)) {
-    matching.results(Space(), {.scores = scores,
-                               .maxima = maxima,
-                               .best = best,
-                               .means = means,
-                               .deviations = deviations});
+    matching.results(
+        Space(),
+        {.scores = scores, .maxima = maxima, .best = best, .means = means, .deviations = deviations});
   }
 };
 
@@ -279,8 +283,7 @@ TEMPLATE_TEST_CASE("Template matching agrees with sums over frequencies", "[proj
                           Case{24, 45, 0.34, 2.0, true, 10000000}}) {
     CAPTURE(one.height, one.width, one.limit, box);
     TemplateMatching<Space, T> matching(
-        space,
-        {.height = one.height, .width = one.width, .pixel_size = 1.5, .voxel_size = one.voxel_size},
+        space, {.height = one.height, .width = one.width, .pixel_size = 1.5, .voxel_size = one.voxel_size},
         {.limit = one.limit, .bytes = one.bytes});
     CHECK(matching.limit() == std::min(one.limit, 1.5 / (2 * one.voxel_size)));
     CHECK(matching.rows() >= 2 * matching.limit() * one.height);
@@ -333,8 +336,7 @@ TEMPLATE_TEST_CASE("Template matching agrees with sums over frequencies", "[proj
                         std::abs(double(means.data()[i]) - truth.mean[i]),
                         std::abs(double(deviations.data()[i]) - truth.deviation[i])});
       REQUIRE((best.data()[i] >= 0 && best.data()[i] < 10));
-      worst_best =
-          std::max(worst_best, truth.maximum[i] - truth.correlations[size_t(best.data()[i])][i]);
+      worst_best = std::max(worst_best, truth.maximum[i] - truth.correlations[size_t(best.data()[i])][i]);
       const double score = (truth.maximum[i] - truth.mean[i]) / truth.deviation[i];
       worst_score = std::max(worst_score, std::abs(double(scores.data()[i]) / score - 1));
       size = std::max(size, truth.maximum[i]);
@@ -413,11 +415,14 @@ TEST_CASE("Template matching finds molecules where they are", "[project]") {
     double row, column;
     int orientation;
   };
-  const std::vector<Planted> planted{{40.0, 50.0, 3}, {90.5, 120.25, 41}, {150.0, 33.0, 17}, {2.0, 100.0, 59}};
+  const std::vector<Planted> planted{
+      {40.0, 50.0, 3}, {90.5, 120.25, 41}, {150.0, 33.0, 17}, {2.0, 100.0, 59}};
   const View<float**> micrograph("micrograph", size_t(height), size_t(width));
   std::mt19937 engine(1);
   std::normal_distribution<double> normal;
-  const auto periodic = [](double distance, int size) { return distance - size * std::round(distance / size); };
+  const auto periodic = [](double distance, int size) {
+    return distance - size * std::round(distance / size);
+  };
   fill_with(micrograph, [&](size_t i) {
     const double row = double(i) / width, column = double(i % size_t(width));
     double value = normal(engine);
@@ -471,8 +476,9 @@ TEST_CASE("Template matching finds molecules where they are", "[project]") {
     for (size_t c = 0; c < columns; ++c) {
       double nearest = 1e9;
       for (const Planted& one : planted)
-        nearest = std::min(nearest, std::hypot(periodic(double(r) * height / double(rows) - one.row, height),
-                                               periodic(double(c) * width / double(columns) - one.column, width)));
+        nearest =
+            std::min(nearest, std::hypot(periodic(double(r) * height / double(rows) - one.row, height),
+                                         periodic(double(c) * width / double(columns) - one.column, width)));
       CAPTURE(r, c, value(r, c));
       CHECK((double(value(r, c)) < threshold || nearest < 20));
     }
@@ -480,7 +486,8 @@ TEST_CASE("Template matching finds molecules where they are", "[project]") {
 
 TEST_CASE("The page of template matching shows this code", "[project]") {
   const std::filesystem::path root = BRACEWELL_SOURCE_DIR;
-  Test::check_page_examples(root / "tests/project/template_matching.cpp", {root / "docs/template-matching.md"});
+  Test::check_page_examples(root / "tests/project/template_matching.cpp",
+                            {root / "docs/template-matching.md"});
 }
 
 TEST_CASE("Template matching refuses what does not fit", "[project]") {
@@ -507,14 +514,17 @@ TEST_CASE("Template matching refuses what does not fit", "[project]") {
   matching.search(space, reference, on_device<float>({})); // of none no error
   auto wrong = rotations(2, 1);
   wrong[1][4] = std::nan("");
-  CHECK_THROWS_WITH(matching.search(space, reference, on_device<float>(wrong)), says("matrices: expected finite"));
+  CHECK_THROWS_WITH(matching.search(space, reference, on_device<float>(wrong)),
+                    says("matrices: expected finite"));
   CHECK(matching.orientations() == 0);
   matching.search(space, reference, matrices);
   CHECK_THROWS_WITH(matching.results(space, {.scores = scores, .maxima = scores}), says("shared"));
   CHECK_THROWS_WITH(matching.results(space, {.scores = View<float**>("s", 24, 20)}), says("[20, 24]"));
   CHECK_THROWS_WITH(TemplateMatching<Space>(space, {.height = 0, .width = 9}), says("sizes.height"));
-  CHECK_THROWS_WITH(TemplateMatching<Space>(space, {.height = 20, .width = 24}, {.limit = 0.7}), says("options.limit"));
-  CHECK_THROWS_WITH(TemplateMatching<Space>(space, {.height = 20, .width = 24, .pixel_size = -1}), says("pixel_size"));
+  CHECK_THROWS_WITH(TemplateMatching<Space>(space, {.height = 20, .width = 24}, {.limit = 0.7}),
+                    says("options.limit"));
+  CHECK_THROWS_WITH(TemplateMatching<Space>(space, {.height = 20, .width = 24, .pixel_size = -1}),
+                    says("pixel_size"));
   CHECK_THROWS_WITH(false_positive_threshold(10, 11), says("expected"));
 
   // A map of zeros has no norm: its correlation is zero, and so is its score.

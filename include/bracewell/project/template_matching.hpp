@@ -248,8 +248,8 @@ struct FilterTemplates {
     Kokkos::parallel_for(Kokkos::ThreadVectorRange(member, grid.columns()), [&](int x) {
       T filter(0);
       if (band.within(x, y, last))
-        filter = ctf.template value<T>(x * step[0], y * step[1]) *
-                 static_cast<T>(gains[shells.shell(x, squared)]);
+        filter =
+            ctf.template value<T>(x * step[0], y * step[1]) * static_cast<T>(gains[shells.shell(x, squared)]);
       image[begin + x] = filter * whitened[begin + x];
       power[begin + x] = static_cast<T>(grid.multiplicity(x)) * filter * filter;
     });
@@ -510,14 +510,13 @@ void TemplateMatching<ExecutionSpace, T>::set_micrograph(const ExecutionSpace& s
   Impl::ValueRange range;
   Kokkos::parallel_reduce("Bracewell::TemplateMatching::check", Policy(space, 0, micrograph.size()), values,
                           range);
-  arguments.require(range.refused == 0, "micrograph", "finite values of at most 1e10", [&] {
-    return Impl::number(range.refused) + " others";
-  });
+  arguments.require(range.refused == 0, "micrograph", "finite values of at most 1e10",
+                    [&] { return Impl::number(range.refused) + " others"; });
   arguments.require(range.differ(), "micrograph", "values that differ", "a constant");
 
   const int half = sizes_.width / 2 + 1;
-  const auto spectrum = Impl::device_view<Complex***>(space, "Bracewell::TemplateMatching::spectrum", 1,
-                                                      sizes_.height, half);
+  const auto spectrum =
+      Impl::device_view<Complex***>(space, "Bracewell::TemplateMatching::spectrum", 1, sizes_.height, half);
   const FFT<ExecutionSpace, 2, T, Complex> forward(space, {sizes_.height, sizes_.width});
   forward.execute(space, micrograph, spectrum);
   const auto count = static_cast<std::size_t>(band_.limit * sizes_.width + 0.5) + 2;
@@ -539,8 +538,9 @@ void TemplateMatching<ExecutionSpace, T>::set_micrograph(const ExecutionSpace& s
     gains(s) = amplitudes_[s] > 0 ? 1 / amplitudes_[s] : 0;
   }
   Kokkos::deep_copy(space, gains_, gains);
-  Impl::for_each_row(space, "Bracewell::TemplateMatching::whiten", rows(),
-                     Impl::WhitenSpectrum<T>{band_, shells(), spectrum.data(), gains_.data(), whitened_.data()});
+  Impl::for_each_row(
+      space, "Bracewell::TemplateMatching::whiten", rows(),
+      Impl::WhitenSpectrum<T>{band_, shells(), spectrum.data(), gains_.data(), whitened_.data()});
   const std::int64_t pixels = std::int64_t(rows()) * columns();
   Impl::fill(space, "Bracewell::TemplateMatching::maxima", maxima_.data(), pixels,
              -std::numeric_limits<T>::infinity());
@@ -611,10 +611,10 @@ void TemplateMatching<ExecutionSpace, T>::search(const ExecutionSpace& space, co
                            power_.data(),
                            spectra_.data(),
                            norms_.data()});
-    Kokkos::parallel_for("Bracewell::TemplateMatching::normalise",
-                         Kokkos::TeamPolicy<ExecutionSpace>(space, taken,
-                                                            Impl::is_host<ExecutionSpace> ? 1 : 256),
-                         Impl::NormaliseTemplates<T>{norms_.data(), rows(), factors_.data()});
+    Kokkos::parallel_for(
+        "Bracewell::TemplateMatching::normalise",
+        Kokkos::TeamPolicy<ExecutionSpace>(space, taken, Impl::is_host<ExecutionSpace> ? 1 : 256),
+        Impl::NormaliseTemplates<T>{norms_.data(), rows(), factors_.data()});
     inverse_.execute(space, spectra_, correlations_);
     Kokkos::parallel_for("Bracewell::TemplateMatching::accumulate", Policy(space, 0, pixels),
                          Impl::AccumulateMatches<T>{correlations_.data(), factors_.data(), pixels, taken,

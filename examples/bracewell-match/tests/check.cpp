@@ -1,0 +1,183 @@
+// What the tests of bracewell-match need:
+//   match_check simulate FOLDER NOISE  map.mrc, micrograph.mrc (193 x 160 pixels, dark particles) and truth.star
+//   match_check compare FOUND TRUTH PIXELS DEGREES
+// Molecules are Gaussian atoms. Their projections are drawn in closed form; the contrast transfer goes on by an FFT.
+#include "common/input_error.hpp"
+#include "common/mrc.hpp"
+#include "common/star.hpp"
+
+#include <bracewell/fft/plan.hpp>
+#include <bracewell/geometry/ctf.hpp>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstdio>
+#include <exception>
+#include <numbers>
+#include <random>
+#include <string>
+#include <vector>
+
+namespace {
+
+using namespace Bracewell;
+using namespace Bracewell::Examples;
+using Host = Kokkos::DefaultHostExecutionSpace;
+using Matrix = std::array<double, 9>;
+constexpr int height = 193, width = 160, box = 32;
+constexpr double pixel = 2, sigma = 1.2, radians = std::numbers::pi / 180;
+
+struct Atom {
+  double x, y, z;
+};
+
+std::vector<Atom> molecule() {
+  std::mt19937 engine(3);
+  std::uniform_real_distribution<double> place(-12, 12);
+  std::vector<Atom> atoms;
+  while (atoms.size() < 40) {
+    const Atom atom{place(engine), place(engine), place(engine)};
+    if (std::hypot(atom.x, atom.y, atom.z) < 12)
+      atoms.push_back(atom);
+  }
+  return atoms;
+}
+
+/// RELION's A = Rz(psi) Ry(tilt) Rz(rot), rows are the axes of the image: not by the library.
+Matrix axes(double rot, double tilt, double psi) {
+  const auto product = [](const Matrix& a, const Matrix& b) {
+    Matrix c{};
+    for (std::size_t i = 0; i < 9; ++i)
+      for (std::size_t k = 0; k < 3; ++k)
+        c[i] += a[i / 3 * 3 + k] * b[k * 3 + i % 3];
+    return c;
+  };
+  const auto about_z = [](double angle) {
+    const double c = std::cos(angle * radians), s = std::sin(angle * radians);
+    return Matrix{c, s, 0, -s, c, 0, 0, 0, 1};
+  };
+  const double c = std::cos(tilt * radians), s = std::sin(tilt * radians);
+  return product(about_z(psi), product({c, 0, -s, 0, 1, 0, s, 0, c}, about_z(rot)));
+}
+
+struct Particle {
+  double x, y, rot, tilt, psi;
+};
+
+void simulate(const std::string& folder, double noise) {
+  const auto atoms = molecule();
+  std::vector<float> map(std::size_t(box * box * box));
+  for (int i = 0; i < box * box * box; ++i)
+    for (const Atom& atom : atoms) {
+      const double dx = i % box - 16 - atom.x, dy = i / box % box - 16 - atom.y,
+                   dz = i / box / box - 16 - atom.z;
+      map[std::size_t(i)] += float(std::exp(-(dx * dx + dy * dy + dz * dz) / (2 * sigma * sigma)));
+    }
+  write_volume(folder + "/map.mrc", map, {box, box, box}, {.pixel_size = pixel});
+
+  const std::vector<Particle> particles{{40.0, 50.0, 13, 77, 130},
+                                        {121.4, 60.7, 200, 31, 45},
+                                        {50.2, 141.0, 95, 120, 310},
+                                        {120.0, 150.5, 300, 60, 222}};
+  const Kokkos::View<double***, Kokkos::LayoutRight, Host> image("image", 1, height, width);
+  for (const Particle& particle : particles) {
+    const Matrix a = axes(particle.rot, particle.tilt, particle.psi);
+    for (const Atom& atom : atoms) {
+      const double x = particle.x + a[0] * atom.x + a[1] * atom.y + a[2] * atom.z,
+                   y = particle.y + a[3] * atom.x + a[4] * atom.y + a[5] * atom.z;
+      for (int row = 0; row < height; ++row)
+        for (int column = 0; column < width; ++column)
+          image(0, row, column) +=
+              std::exp(-((column - x) * (column - x) + (row - y) * (row - y)) / (2 * sigma * sigma));
+    }
+  }
+  const Host space;
+  const Kokkos::View<Kokkos::complex<double>***, Kokkos::LayoutRight, Host> spectrum("spectrum", 1, height,
+                                                                                     width / 2 + 1);
+  FFT<Host, 2, double, Kokkos::complex<double>>(space, {height, width}).execute(space, image, spectrum);
+  const CTF ctf({.defocus_u = 5000,
+                 .defocus_v = 4600,
+                 .defocus_angle = 25,
+                 .voltage = 300,
+                 .spherical_aberration = 2.7,
+                 .amplitude_contrast = 0.1});
+  for (int row = 0; row < height; ++row)
+    for (int column = 0; column <= width / 2; ++column)
+      spectrum(0, row, column) *=
+          -ctf.value<double>(column / (width * pixel),
+                             (row <= height / 2 ? row : row - height) / (height * pixel)) /
+          (height * width);
+  FFT<Host, 2, Kokkos::complex<double>, double>(space, {height, width}).execute(space, spectrum, image);
+  space.fence();
+  std::mt19937 engine(5);
+  std::normal_distribution<double> normal;
+  std::vector<float> pixels;
+  for (int i = 0; i < height * width; ++i)
+    pixels.push_back(float(100 + 10 * (image.data()[i] + noise * normal(engine))));
+  pixels[7 * width + 9] = 1e7f; // an X-ray
+  MrcWriter writer(folder + "/micrograph.mrc", MrcWriter::Kind::Stack, width, height, {.pixel_size = pixel});
+  writer.write(pixels);
+  writer.close();
+
+  StarTable table;
+  table.name = "particles";
+  table.columns = {"rlnCoordinateX", "rlnCoordinateY", "rlnAngleRot", "rlnAngleTilt", "rlnAnglePsi"};
+  for (const Particle& p : particles)
+    for (const double value : {p.x, p.y, p.rot, p.tilt, p.psi})
+      table.values.push_back(fixed(value));
+  write_star(folder + "/truth.star", {{table}});
+}
+
+std::vector<Particle> particles_of(const std::string& path) {
+  const StarDocument document = read_star(path);
+  const StarTable& table = document.tables.at(0);
+  std::vector<Particle> particles;
+  for (std::size_t row = 0; row < table.rows(); ++row) {
+    const auto number = [&](const char* column) { return std::stod(table.value(row, *table.find(column))); };
+    particles.push_back({number("rlnCoordinateX"), number("rlnCoordinateY"), number("rlnAngleRot"),
+                         number("rlnAngleTilt"), number("rlnAnglePsi")});
+  }
+  return particles;
+}
+
+/// All of the truth and nothing else, each within the limits.
+int compare(const std::string& found_path, const std::string& truth_path, double pixels, double degrees) {
+  const auto found = particles_of(found_path), truth = particles_of(truth_path);
+  bool right = found.size() == truth.size();
+  for (const Particle& t : truth) {
+    double nearest = 1e9, angle = 0;
+    for (const Particle& f : found) {
+      const double distance = std::hypot(f.x - t.x, f.y - t.y);
+      if (distance >= nearest)
+        continue;
+      nearest = distance;
+      const Matrix a = axes(f.rot, f.tilt, f.psi), b = axes(t.rot, t.tilt, t.psi);
+      double trace = 0;
+      for (std::size_t i = 0; i < 9; ++i)
+        trace += a[i] * b[i];
+      angle = std::acos(std::clamp((trace - 1) / 2, -1.0, 1.0)) / radians;
+    }
+    std::printf("(%.1f, %.1f): %.2f pixels and %.1f degrees away\n", t.x, t.y, nearest, angle);
+    right = right && nearest < pixels && angle < degrees;
+  }
+  std::printf("%zu found, %zu there: %s\n", found.size(), truth.size(), right ? "right" : "WRONG");
+  return right ? 0 : 1;
+}
+
+} // namespace
+
+int main(int argc, char** argv) {
+  const Kokkos::ScopeGuard guard;
+  try {
+    const std::vector<std::string> words(argv + 1, argv + argc);
+    if (words.size() == 3 && words[0] == "simulate")
+      return simulate(words[1], std::stod(words[2])), 0;
+    if (words.size() == 5 && words[0] == "compare")
+      return compare(words[1], words[2], std::stod(words[3]), std::stod(words[4]));
+    std::fprintf(stderr, "match_check simulate FOLDER NOISE | compare FOUND TRUTH PIXELS DEGREES\n");
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "match_check: %s\n", error.what());
+  }
+  return 2;
+}
