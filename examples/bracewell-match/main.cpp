@@ -77,16 +77,15 @@ int main(int argc, char** argv) {
          "are faster by the square")
       ->check(CLI::PositiveNumber)
       ->type_name("ANGSTROM");
-  const auto score = [&](ScoreKind kind) {
-    return [&options, kind](std::int64_t) { options.score = kind; };
-  };
-  auto* const of_templates =
-      app.add_flag_function("--score-over-templates", score(ScoreKind::OfTemplates),
-                            "peaks are of (maximum - mean) / standard deviation over all templates at a pixel; this "
-                            "is the default from 1000 templates on");
-  app.add_flag_function("--score-over-noise", score(ScoreKind::OfNoise),
-                        "peaks are of the correlation in standard deviations of noise: for small maps and low "
-                        "resolution, where templates resemble each other")
+  const auto score = [&](ScoreKind kind) { return [&options, kind](std::int64_t) { options.score = kind; }; };
+  auto* const of_templates = app.add_flag_function(
+      "--score-over-templates", score(ScoreKind::OfTemplates),
+      "peaks are of (maximum - mean) / standard deviation over all templates at a pixel; this "
+      "is the default from 1000 templates on");
+  app.add_flag_function(
+         "--score-over-noise", score(ScoreKind::OfNoise),
+         "peaks are of the correlation in standard deviations of noise: for small maps and low "
+         "resolution, where templates resemble each other")
       ->excludes(of_templates);
   app.add_option("--false-positives", options.false_positives,
                  "peaks that a micrograph of noise may have on average, which sets the threshold")
@@ -104,7 +103,8 @@ int main(int argc, char** argv) {
              "--contrast"});
   put_under(app, "Search",
             {"--angular-step", "--in-plane-step", "--symmetry", "--defocus-search", "--resolution"});
-  put_under(app, "Peaks", {"--score-over-templates", "--score-over-noise", "--false-positives", "--distance"});
+  put_under(app, "Peaks",
+            {"--score-over-templates", "--score-over-noise", "--false-positives", "--distance"});
   return run_driver(app, argc, argv, [&](Provenance& provenance, Timings& timings) {
     const Space space;
     std::cout << match(space, options, provenance, timings) << '\n';

@@ -306,9 +306,8 @@ void check(const MatchOptions& options) {
   const double defoci = options.defocus_search.empty()
                             ? 1
                             : 1 + 2 * std::floor(options.defocus_search[0] / options.defocus_search[1]);
-  const double templates =
-      orientations_about(options.angular_step, options.in_plane_step) /
-      double(symmetry_operators(options.symmetry).size()) * defoci;
+  const double templates = orientations_about(options.angular_step, options.in_plane_step) /
+                           double(symmetry_operators(options.symmetry).size()) * defoci;
   if (!(templates < 1e9))
     throw InputError("--angular-step: expected fewer than 1e9 orientations times defoci, found about " +
                      text("%.3g", templates));

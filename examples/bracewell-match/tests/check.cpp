@@ -76,10 +76,12 @@ void simulate(const std::string& folder, double noise) {
     }
   write_volume(folder + "/map.mrc", map, {box, box, box}, {.pixel_size = pixel});
 
-  const std::vector<Particle> particles{{40.0, 50.0, 13, 77, 130},
-                                        {121.4, 60.7, 200, 31, 45},
-                                        {50.2, 141.0, 95, 120, 310},
-                                        {120.0, 150.5, 300, 60, 222}};
+  // Some degrees from orientations of a grid with steps of 18.
+  const std::vector<Particle> particles{{40.0, 50.0, 20, 73, 128},
+                                        {121.4, 60.7, 208, 37, 52},
+                                        {50.2, 141.0, 108, 125, 307},
+                                        {120.0, 150.5, 296.5, 56, 216},
+                                        {88.3, 100.6, 0, 0, 2}};
   const Kokkos::View<double***, Kokkos::LayoutRight, Host> image("image", 1, height, width);
   for (const Particle& particle : particles) {
     const Matrix a = axes(particle.rot, particle.tilt, particle.psi);
