@@ -5,12 +5,10 @@
 #include <bracewell/fft/plan.hpp>
 #include <bracewell/geometry/ctf.hpp>
 #include <bracewell/impl/compiled.hpp>
-#include <bracewell/impl/host_tasks.hpp>
 #include <bracewell/impl/memory.hpp>
 #include <bracewell/interpolation/linear.hpp>
 #include <bracewell/project/detail/sampling/padded_windows.hpp>
 #include <bracewell/project/detail/stencil.hpp>
-#include <bracewell/project/detail/window_block.hpp>
 #include <bracewell/project/prepared_reference.hpp>
 #include <bracewell/reconstruct/shells.hpp>
 
@@ -258,36 +256,38 @@ struct FilterTemplates {
   }
 };
 
-/// What templates are sampled from, and where their products with the micrograph go.
+/// Reads the map's spectrum at a position in its own frequencies, as it is stored (hosts) or prepared (GPUs).
 template <class T, class Spectra>
-struct TemplateSamples {
-  MatchedBand band;
-  HalfSpectrumLayout<3> layout; ///< of the map's spectrum
-  Spectra spectra;              ///< as it is stored (hosts) or prepared (GPUs)
-  const T* matrices;            ///< [count, 3, 3] of these orientations
-  T scale[2];                   ///< frequencies of the map to one of the micrograph (x, y)
-  std::int64_t count;
-  const Kokkos::complex<T>* image;
-  const T* power;
-  Kokkos::complex<T>* correlations; ///< [count, rows, columns/2+1]
-  double* norms;                    ///< [count, rows]
+struct MapReader;
 
-  /// Position of frequency (0, y), and the step to the next one along x.
-  KOKKOS_INLINE_FUNCTION void line(std::int64_t orientation, int y, T (&origin)[3], T (&along)[3]) const {
-    const T* const m = matrices + 9 * orientation;
-    for (int d = 0; d < 3; ++d) {
-      origin[d] = m[3 * d + 1] * (scale[1] * static_cast<T>(y));
-      along[d] = m[3 * d] * scale[0];
-    }
+template <class T, class Stored>
+struct MapReader<T, StoredSpectra<Stored>> {
+  HalfSpectrumLayout<3> layout;
+  StoredSpectra<Stored> spectra;
+
+  MapReader(const HalfSpectrumLayout<3>& layout_, const StoredSpectra<Stored>& spectra_)
+      : layout(layout_), spectra(spectra_) {}
+
+  KOKKOS_INLINE_FUNCTION Kokkos::complex<T> operator()(T (&q)[3]) const {
+    Stencil<Linear, 3, Mates::Single, T> stencil;
+    return stencil.place(layout, q, true) ? stencil.gather(spectra(0)) : Kokkos::complex<T>(0);
   }
+};
 
-  /// The product with a sample of the template; its share of the square of the norm is added.
-  KOKKOS_INLINE_FUNCTION Kokkos::complex<T> product(std::int64_t element, const Kokkos::complex<T>& sample,
-                                                    double& norm) const {
-    const Kokkos::complex<T> pixel = image[element];
-    const T a = sample.real(), b = sample.imag(), c = pixel.real(), d = pixel.imag();
-    norm += double(power[element] * (a * a + b * b));
-    return Kokkos::complex<T>(c * a + d * b, d * a - c * b);
+template <class T, class Stored>
+struct MapReader<T, PaddedSpectra<Stored, 3, Linear::width>> {
+  CopiedPositions<Linear::width, T, 3> copied;
+  PaddedSpectra<Stored, 3, Linear::width> spectra;
+
+  MapReader(const HalfSpectrumLayout<3>& layout, const PaddedSpectra<Stored, 3, Linear::width>& spectra_)
+      : copied(layout), spectra(spectra_) {}
+
+  KOKKOS_INLINE_FUNCTION Kokkos::complex<T> operator()(T (&q)[3]) const {
+    bool mirrored = false;
+    if (!copied.bring_back(q, true, mirrored))
+      return Kokkos::complex<T>(0);
+    const Kokkos::complex<T> value = sum_of_window<Linear>(spectra.order, spectra(0), q);
+    return mirrored ? conjugate(value) : value;
   }
 };
 
@@ -295,18 +295,28 @@ struct TemplateSamples {
 /// other, so that they read a row of the micrograph once.
 template <class T, class Spectra>
 struct SampleTemplates {
-  TemplateSamples<T, Spectra> samples;
-  CopiedPositions<Linear::width, T, 3> copied;
+  MatchedBand band;
+  MapReader<T, Spectra> map;
+  const T* matrices; ///< [count, 3, 3] of these orientations
+  T scale[2];        ///< frequencies of the reference to one of the micrograph (x, y)
+  std::int64_t count;
+  const Kokkos::complex<T>* image;
+  const T* power;
+  Kokkos::complex<T>* correlations; ///< [count, rows, columns/2+1]
+  double* norms;                    ///< [count, rows]
 
   template <class Member>
   KOKKOS_FUNCTION void operator()(std::int64_t item, const Member& member) const {
-    const auto& grid = samples.band.grid;
-    const std::int64_t row = item / samples.count, orientation = item - row * samples.count,
-                       begin = row * grid.columns();
-    const int y = grid.frequency(static_cast<int>(row), grid.size[1]), last = samples.band.last_column(y);
+    const auto& grid = band.grid;
+    const std::int64_t row = item / count, orientation = item - row * count, begin = row * grid.columns();
+    const int y = grid.frequency(static_cast<int>(row), grid.size[1]), last = band.last_column(y);
+    const T* const m = matrices + 9 * orientation;
     T origin[3], along[3];
-    samples.line(orientation, y, origin, along);
-    Kokkos::complex<T>* const out = samples.correlations + orientation * grid.elements() + begin;
+    for (int d = 0; d < 3; ++d) {
+      origin[d] = m[3 * d + 1] * (scale[1] * static_cast<T>(y));
+      along[d] = m[3 * d] * scale[0];
+    }
+    Kokkos::complex<T>* const out = correlations + orientation * grid.elements() + begin;
     double norm = 0;
     Kokkos::parallel_reduce(
         Kokkos::ThreadVectorRange(member, grid.columns()),
@@ -316,81 +326,15 @@ struct SampleTemplates {
             T q[3];
             for (int d = 0; d < 3; ++d)
               q[d] = origin[d] + static_cast<T>(x) * along[d];
-            bool mirrored = false;
-            if (copied.bring_back(q, true, mirrored)) {
-              const Kokkos::complex<T> sample =
-                  sum_of_window<Linear>(samples.spectra.order, samples.spectra(0), q);
-              value = samples.product(begin + x, mirrored ? conjugate(sample) : sample, sum);
-            }
+            const Kokkos::complex<T> sample = map(q), pixel = image[begin + x];
+            const T a = sample.real(), b = sample.imag(), c = pixel.real(), d = pixel.imag();
+            value = Kokkos::complex<T>(c * a + d * b, d * a - c * b);
+            sum += double(power[begin + x] * (a * a + b * b));
           }
           store_streaming(out + x, value);
         },
         norm);
-    Kokkos::single(Kokkos::PerThread(member),
-                   [&] { samples.norms[orientation * grid.size[1] + row] = norm; });
-  }
-};
-
-/// The same on hosts: a row of all orientations, blocks of neighbouring samples at a time.
-template <class T, class Spectra>
-struct SampleTemplateRows {
-  using Block = WindowBlock<Linear, T, 2, 3, Mates::Single>;
-
-  TemplateSamples<T, Spectra> samples;
-
-  void operator()(std::int64_t row) const {
-    const auto& grid = samples.band.grid;
-    const int y = grid.frequency(static_cast<int>(row), grid.size[1]), last = samples.band.last_column(y);
-    for (std::int64_t orientation = 0; orientation < samples.count; ++orientation)
-      samples.norms[orientation * grid.size[1] + row] = sample(row, orientation, y, last);
-  }
-
-private:
-  double sample(std::int64_t row, std::int64_t orientation, int y, int last) const {
-    const auto& grid = samples.band.grid;
-    const std::int64_t begin = row * grid.columns();
-    Kokkos::complex<T>* const out = samples.correlations + orientation * grid.elements() + begin;
-    Pose<T, 2, 3> pose{};
-    T origin[3], along[3];
-    samples.line(orientation, 1, origin, along);
-    bool within = true; // a period
-    for (int d = 0; d < 3; ++d) {
-      pose.matrix[d][0] = along[d];
-      pose.matrix[d][1] = origin[d];
-      within =
-          within && std::abs(along[d]) * static_cast<T>(last) + std::abs(origin[d] * static_cast<T>(y)) <=
-                        static_cast<T>(samples.layout.size[d] - 4);
-    }
-    double norm = 0;
-    Block block;
-    for (int x = 0; x <= last; x += Block::size) {
-      const int k[2] = {x, y}, taken = std::min(int(Block::size), last + 1 - x);
-      T sum[2][Block::size];
-      if (within) {
-        block.place(pose, k, last);
-        block.gather(samples.layout, samples.spectra(0), sum);
-      } else {
-        sample_alone(pose, k, sum);
-      }
-      for (int i = 0; i < taken; ++i)
-        out[x + i] = samples.product(begin + x + i, Kokkos::complex<T>(sum[0][i], sum[1][i]), norm);
-    }
-    std::fill(out + last + 1, out + grid.columns(), Kokkos::complex<T>(0));
-    return norm;
-  }
-
-  /// Positions that have to be brought back by periods; those that cannot be have no value.
-  void sample_alone(const Pose<T, 2, 3>& pose, const int (&k)[2], T (&sum)[2][Block::size]) const {
-    for (int i = 0; i < Block::size; ++i) {
-      const int own[2] = {k[0] + i, k[1]};
-      T q[3];
-      multiply(pose.matrix, own, q);
-      Stencil<Linear, 3, Mates::Single, T> stencil;
-      const bool placed = stencil.place(samples.layout, q, true);
-      const auto value = placed ? stencil.gather(samples.spectra(0)) : Kokkos::complex<T>(0);
-      sum[0][i] = value.real();
-      sum[1][i] = value.imag();
-    }
+    Kokkos::single(Kokkos::PerThread(member), [&] { norms[orientation * grid.size[1] + row] = norm; });
   }
 };
 
@@ -441,42 +385,6 @@ struct AccumulateMatches {
     }
     sums[pixel] += double(sum);
     squares[pixel] += double(squared);
-  }
-};
-
-/// The same on hosts, blocks of pixels at a time, whose loops compilers vectorise.
-template <class T>
-struct AccumulateMatchBlocks {
-  static constexpr int size = 1024;
-  AccumulateMatches<T> matches;
-
-  void operator()(std::int64_t block) const {
-    const std::int64_t begin = block * size;
-    const int taken = static_cast<int>(std::min<std::int64_t>(size, matches.pixels - begin));
-    T most[size], sum[size] = {}, squared[size] = {};
-    int which[size];
-    for (int p = 0; p < taken; ++p) {
-      most[p] = matches.maxima[begin + p];
-      which[p] = matches.best[begin + p];
-    }
-    for (int i = 0; i < matches.count; ++i) {
-      const T* const correlations = matches.correlations + i * matches.pixels + begin;
-      const T factor = matches.factors[i];
-      const int number = matches.first + i;
-      for (int p = 0; p < taken; ++p) {
-        const T value = factor * correlations[p];
-        sum[p] += value;
-        squared[p] += value * value;
-        which[p] = value > most[p] ? number : which[p];
-        most[p] = value > most[p] ? value : most[p];
-      }
-    }
-    for (int p = 0; p < taken; ++p) {
-      matches.maxima[begin + p] = most[p];
-      matches.best[begin + p] = which[p];
-      matches.sums[begin + p] += double(sum[p]);
-      matches.squares[begin + p] += double(squared[p]);
-    }
   }
 };
 
@@ -692,45 +600,26 @@ void TemplateMatching<ExecutionSpace, T>::search(const ExecutionSpace& space, co
   for (std::int64_t first = 0; first < count; first += batch_) {
     const auto taken = static_cast<int>(std::min<std::int64_t>(batch_, count - first));
     using Spectra = std::remove_cvref_t<decltype(source.spectra)>;
-    const Impl::TemplateSamples<T, Spectra> samples{
-        band_,
-        layout,
-        source.spectra,
-        matrices.data + 9 * first,
-        {static_cast<T>(scale / sizes_.width), static_cast<T>(scale / sizes_.height)},
-        taken,
-        image_.data(),
-        power_.data(),
-        spectra_.data(),
-        norms_.data()};
-    if constexpr (Impl::is_host<ExecutionSpace>)
-      Impl::launch_host_tasks(space, {"Bracewell::TemplateMatching", "::sample"}, rows(),
-                              Impl::SampleTemplateRows<T, Spectra>{samples});
-    else
-      Impl::for_each_row(
-          space, "Bracewell::TemplateMatching::sample", std::int64_t(rows()) * taken,
-          Impl::SampleTemplates<T, Spectra>{samples, Impl::CopiedPositions<Linear::width, T, 3>(layout)});
+    Impl::for_each_row(space, "Bracewell::TemplateMatching::sample", std::int64_t(rows()) * taken,
+                       Impl::SampleTemplates<T, Spectra>{
+                           band_,
+                           {layout, source.spectra},
+                           matrices.data + 9 * first,
+                           {static_cast<T>(scale / sizes_.width), static_cast<T>(scale / sizes_.height)},
+                           taken,
+                           image_.data(),
+                           power_.data(),
+                           spectra_.data(),
+                           norms_.data()});
     Kokkos::parallel_for(
         "Bracewell::TemplateMatching::normalise",
         Kokkos::TeamPolicy<ExecutionSpace>(space, taken, Impl::is_host<ExecutionSpace> ? 1 : 256),
         Impl::NormaliseTemplates<T>{norms_.data(), rows(), factors_.data()});
     inverse_.execute(space, spectra_, correlations_);
-    const Impl::AccumulateMatches<T> matches{correlations_.data(),
-                                             factors_.data(),
-                                             pixels,
-                                             taken,
-                                             static_cast<int>(orientations_ + first),
-                                             maxima_.data(),
-                                             best_.data(),
-                                             sums_.data(),
-                                             squares_.data()};
-    if constexpr (Impl::is_host<ExecutionSpace>) {
-      using Blocks = Impl::AccumulateMatchBlocks<T>;
-      Impl::launch_host_tasks(space, {"Bracewell::TemplateMatching", "::accumulate"},
-                              (pixels + Blocks::size - 1) / Blocks::size, Blocks{matches});
-    } else {
-      Kokkos::parallel_for("Bracewell::TemplateMatching::accumulate", Policy(space, 0, pixels), matches);
-    }
+    Kokkos::parallel_for("Bracewell::TemplateMatching::accumulate", Policy(space, 0, pixels),
+                         Impl::AccumulateMatches<T>{correlations_.data(), factors_.data(), pixels, taken,
+                                                    static_cast<int>(orientations_ + first), maxima_.data(),
+                                                    best_.data(), sums_.data(), squares_.data()});
   }
   orientations_ += count;
 }
