@@ -4,3 +4,4 @@ foreach(case found star errors)
   add_test(NAME match_${case}
     COMMAND ${CMAKE_CURRENT_LIST_DIR}/tests/run ${case} $<TARGET_FILE:bracewell-match> $<TARGET_FILE:match_check>)
 endforeach()
+add_test(NAME match_grid COMMAND match_check grid)

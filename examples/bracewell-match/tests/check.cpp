@@ -1,8 +1,9 @@
 // What the tests of bracewell-match need:
 //   match_check simulate FOLDER NOISE  map.mrc, micrograph.mrc (193 x 160 pixels, dark particles) and truth.star
 //   match_check compare FOUND TRUTH PIXELS DEGREES
+//   match_check grid                   of orientations: covers all rotations with every symmetry
 // Molecules are Gaussian atoms. Their projections are drawn in closed form; the contrast transfer goes on by an FFT.
-#include "common/input_error.hpp"
+#include "bracewell-match/orientations.hpp"
 #include "common/mrc.hpp"
 #include "common/star.hpp"
 
@@ -143,6 +144,56 @@ std::vector<Particle> particles_of(const std::string& path) {
   return particles;
 }
 
+/// The largest of distances, in degrees, of 200 rotations at random from the grid and what the symmetry makes of it.
+double farthest(const std::string& symmetry, double step, std::size_t& count) {
+  std::vector<Matrix> grid;
+  const auto orientations = orientation_grid(step, step, symmetry);
+  count = orientations.size();
+  for (const auto& one : orientations)
+    grid.push_back(axes(one.rot, one.tilt, one.psi));
+  const auto operators = symmetry_operators(symmetry);
+  std::mt19937 engine(2);
+  std::uniform_real_distribution<double> turn(0, 360), height_of(-1, 1);
+  double largest = 0;
+  for (int i = 0; i < 200; ++i) {
+    const Matrix a = axes(turn(engine), std::acos(height_of(engine)) / radians, turn(engine));
+    double nearest = -1;              // trace
+    for (const auto& s : operators) { // A S^T shows the same as A: directions in the map are rows
+      Matrix turned{};
+      for (std::size_t r = 0; r < 3; ++r)
+        for (std::size_t c = 0; c < 3; ++c)
+          for (std::size_t k = 0; k < 3; ++k)
+            turned[3 * r + c] += a[3 * r + k] * s(int(c), int(k));
+      for (const Matrix& b : grid) {
+        double trace = 0;
+        for (std::size_t e = 0; e < 9; ++e)
+          trace += turned[e] * b[e];
+        nearest = std::max(nearest, trace);
+      }
+    }
+    largest = std::max(largest, std::acos(std::clamp((nearest - 1) / 2, -1.0, 1.0)) / radians);
+  }
+  return largest;
+}
+
+int check_grid() {
+  constexpr double step = 12;
+  std::size_t all = 0;
+  bool right = true;
+  for (const char* symmetry : {"C1", "C4", "D3", "T", "O", "I2"}) {
+    std::size_t count = 0;
+    const double distance = farthest(symmetry, step, count);
+    all = all == 0 ? count : all;
+    const double order = double(symmetry_operators(symmetry).size()),
+                 share = double(count) * order / double(all);
+    std::printf("%s: %zu orientations, %.2f times the sphere's share, none further than %.1f degrees\n",
+                symmetry, count, share, distance);
+    // A cell of the grid has sides of a step, half of its diagonal is step sqrt(3) / 2.
+    right = right && distance < step && share < 4 && share > 0.95;
+  }
+  return right ? 0 : 1;
+}
+
 /// All of the truth and nothing else, each within the limits.
 int compare(const std::string& found_path, const std::string& truth_path, double pixels, double degrees) {
   const auto found = particles_of(found_path), truth = particles_of(truth_path);
@@ -177,7 +228,9 @@ int main(int argc, char** argv) {
       return simulate(words[1], std::stod(words[2])), 0;
     if (words.size() == 5 && words[0] == "compare")
       return compare(words[1], words[2], std::stod(words[3]), std::stod(words[4]));
-    std::fprintf(stderr, "match_check simulate FOLDER NOISE | compare FOUND TRUTH PIXELS DEGREES\n");
+    if (words.size() == 1 && words[0] == "grid")
+      return check_grid();
+    std::fprintf(stderr, "match_check grid | simulate FOLDER NOISE | compare FOUND TRUTH PIXELS DEGREES\n");
   } catch (const std::exception& error) {
     std::fprintf(stderr, "match_check: %s\n", error.what());
   }
