@@ -17,7 +17,7 @@ int main(int argc, char** argv) {
   app.add_option("--map", options.map, "MRC map to look for, protein white")->required()->type_name("FILE");
   app.add_option("--micrograph", options.micrographs,
                  "micrographs, aligned and summed MRC images; they need --defocus")
-      ->type_name("FILE...");
+      ->type_name("FILE");
   app.add_option(
          "--star", options.star,
          "micrographs and their contrast transfer: a STAR file with rlnMicrographName, of RELION (1.4 to "
