@@ -89,6 +89,7 @@ void register_benchmark(const std::string& name, const GriddingOptions& options,
       ->Args({362, 724, 64})
       ->Args({724, 1447, 64})
       ->Args({1448, 2895, 64})
+      ->Args({1840, 3619, 64})
       ->Args({2896, 5790, 64})
       ->Args({1448, 2895, 2})
       ->Args({1448, 2895, 8})

@@ -137,6 +137,35 @@ void loss_alone(benchmark::State& state, int raster, const PtychographyOptions& 
   }
 }
 
+/// |a - b| / |b| in L2.
+double difference(const View<Kokkos::complex<float>**>& a, const View<Kokkos::complex<float>**>& b) {
+  const auto x = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), a),
+             y = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), b);
+  double apart = 0, whole = 0;
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    const Kokkos::complex<double> u(x.data()[i]), v(y.data()[i]), d = u - v;
+    apart += d.real() * d.real() + d.imag() * d.imag();
+    whole += v.real() * v.real() + v.imag() * v.imag();
+  }
+  return std::sqrt(apart / whole);
+}
+
+/// How far gradients with storage in half precision are from those with float, at the first iteration.
+void accuracy(benchmark::State& state, int raster, const PtychographyOptions& options) {
+  Iteration<Half> half(raster, options);
+  Iteration<float> single(raster, options);
+  half.run();
+  single.run();
+  half.space.fence();
+  single.space.fence();
+  state.counters["object_error"] = difference(half.object_gradient, single.object_gradient);
+  state.counters["probe_error"] = difference(half.probe_gradient, single.probe_gradient);
+  for (auto _ : state) {
+    half.run();
+    half.space.fence();
+  }
+}
+
 template <class... Arguments>
 void add(const std::string& name, void (*function)(benchmark::State&, Arguments...), Arguments... arguments) {
   benchmark::RegisterBenchmark(("ptychography/" + name).c_str(),
@@ -158,6 +187,7 @@ void add_all() {
   add<int, Options>("iteration/float/reduced" + sizes, iteration<float>, raster, reduced);
   add<int, Options>("iteration/half/reduced" + sizes, iteration<Half>, raster, reduced);
   add<int, Options>("iteration/float/general" + sizes, iteration<float>, raster, general);
+  add<int, Options>("accuracy/half" + sizes, accuracy, raster, plain);
   add<int, Options, bool, bool>("loss/float" + sizes, loss_alone<float>, raster, plain, false, false);
   add<int, Options, bool, bool>("object_gradient/float" + sizes, loss_alone<float>, raster, plain, true,
                                 false);

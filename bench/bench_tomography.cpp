@@ -381,8 +381,10 @@ void register_method(const char* name, const Make& make, int upsampling = 1, boo
       (std::string("tomography/") + name).c_str(),
       [=](benchmark::State& state) { run_on_random(state, make, upsampling, check); })
       ->ArgNames({"n", "angles", "slices"})
+      ->Args({362, 724, 64})
       ->Args({724, 1447, 64})
       ->Args({1448, 2895, 64})
+      ->Args({1840, 3619, 64})
       ->Args({2896, 5790, 64})
       ->Unit(benchmark::kMillisecond)
       ->UseRealTime();
@@ -393,8 +395,10 @@ void register_fourier(const std::string& name, bool backproject,
   benchmark::RegisterBenchmark(("tomography/fourier/" + name).c_str(),
                                [=](benchmark::State& state) { fourier(state, backproject, options); })
       ->ArgNames({"n", "angles", "slices"})
+      ->Args({362, 724, 64})
       ->Args({724, 1447, 64})
       ->Args({1448, 2895, 64})
+      ->Args({1840, 3619, 64})
       ->Args({2896, 5790, 64})
       ->Unit(benchmark::kMillisecond)
       ->UseRealTime();

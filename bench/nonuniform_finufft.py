@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Non-uniform FFTs on hosts beside FINUFFT: nonuniform_finufft.py [--quick] NAME=PROGRAM ...
+"""Non-uniform FFTs on hosts beside FINUFFT: nonuniform_finufft.py [--quick] [--part I/N] NAME=PROGRAM ...
 
-PROGRAM is nonuniform_cells, compiled with the flags that NAME says; {dim} and {real} in it become the cell's dimension and
+--part takes every Nth cell from the Ith (0 is the first) on, for several processes on idle processors. PROGRAM is nonuniform_cells, compiled with the flags that NAME says; {dim} and {real} in it become the cell's dimension and
 precision, for programs that were compiled for one of each. FINUFFT comes from PyPI (pip install finufft). Both take as many
 threads as OMP_NUM_THREADS says, by default one. Times are processor time, the least of many runs, ours and theirs in turn.
 Prints a table: FINUFFT's milliseconds for a transform, and for new points with a transform, then how many times as fast each
@@ -84,6 +84,11 @@ def ours(program, cell):
 def main():
     arguments = sys.argv[1:]
     rows = quick if "--quick" in arguments else cells
+    if "--part" in arguments:
+        at = arguments.index("--part")
+        part, parts = map(int, arguments[at + 1].split("/"))
+        rows = rows[part::parts]
+        del arguments[at:at + 2]
     programs = [argument.split("=", 1) for argument in arguments if argument != "--quick"]
     os.environ.setdefault("OMP_NUM_THREADS", "1")
     os.environ.setdefault("OMP_PROC_BIND", "false")

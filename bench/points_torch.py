@@ -3,7 +3,8 @@
 """PyTorch's grid_sample at the points of bench_building_blocks: points_torch.py [GRID POINTS], by default 256 10000000.
 
 It interpolates linearly the real and imaginary parts of a half spectrum as two channels of a volume: no mates, no
-periods. Prints the median of 9 runs of each in milliseconds, in the rows of bench_building_blocks.
+periods. Prints the median of 9 runs of each in the columns of bench_building_blocks: the bytes that have to move at least are
+grid, points, values and gradients once.
 """
 
 import statistics
@@ -46,7 +47,14 @@ def milliseconds(run):
     return statistics.median(times[1:])
 
 
-print(f"{count} random points of {n} x {n} x {n // 2 + 1}, {device}")
-for name, run in [("values", without_gradients), ("values and gradients of points", lambda: gradients(points)),
-                  ("values, gradients of all", lambda: gradients(grid, points))]:
-    print(f"| {name} | {milliseconds(run):.3f} ms |")
+per_point, per_value, spectrum = 12, 8, 8 * n * n * (n // 2 + 1)  # bytes
+rows = [("values", per_point + per_value, 1, without_gradients),
+        ("gradients of points", 2 * per_point + per_value, 1, lambda: gradients(points)),
+        ("values, gradients of all", 2 * per_point + 2 * per_value, 3, lambda: gradients(grid, points))]
+print(f"{count} random points of {n} x {n} x {n // 2 + 1}, PyTorch {torch.__version__}, {device}\n")
+print("| what                                 |        ms |  points/s | GB/s that |")
+print("|                                      |           |      1e6  | must move |\n|---|---|---|---|")
+for name, bytes_of_point, grids, run in rows:
+    ms = milliseconds(run)
+    moved = bytes_of_point * count + grids * spectrum
+    print(f"| {name + ' grid_sample':<36} | {ms:9.3f} | {count / 1e3 / ms:9.1f} | {moved / 1e6 / ms:9.1f} |")

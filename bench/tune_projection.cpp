@@ -62,13 +62,6 @@ struct Problem {
   double tiles_weighted() const {
     return median_seconds(space, [&] { Impl::sample_tiles(space, "tiles", sampling<Mates::Both>()); });
   }
-  template <Mates mates, bool weighted>
-  double bricks() const {
-    return median_seconds(space, [&] {
-      Impl::SampleBricks<Space, Impl::Sampler<Kernel, float, 2, D, mates>, weighted>(sampling<mates>())
-          .launch(space, "bricks");
-    });
-  }
   double atomic() const {
     return median_seconds(space, [&] {
       Impl::InsertAtomic<Kernel, Impl::Amplitudes<float, 2, D, Mates::Both>>{amplitudes<Mates::Both>(),
@@ -140,35 +133,12 @@ void patches(const char* name) {
   }));
 }
 
-void bricks() {
-  Crossing poses("* bricks, Catmull-Rom 3D, 8 volumes: poses", "directly", "bricks");
-  const int box = host ? 16 : 128;
-  for (int p = host ? 4 : 128; p <= (host ? 16 : 4096); p *= 2) {
-    const Problem<CatmullRom, 3> problem(box, 8, p);
-    poses.add(p, problem.tiles(), problem.bricks<Mates::Single, false>());
-  }
-  poses.print(1024);
-  Crossing elements("* bricks, Catmull-Rom 3D, 2048 poses: elements", "directly", "bricks");
-  Crossing weighted("* bricks with weights, Catmull-Rom 3D, 2048 poses: elements", "directly", "bricks");
-  for (int batches = 1; batches <= (host ? 2 : 64); batches *= 2) {
-    const Problem<CatmullRom, 3> problem(host ? 16 : 64, batches, host ? 8 : 2048, true);
-    elements.add(double(problem.elements()), problem.tiles(), problem.bricks<Mates::Single, false>());
-    weighted.add(double(problem.elements()), problem.tiles_weighted(), problem.bricks<Mates::Both, true>());
-  }
-  elements.print(1 << 22);
-  weighted.print(1 << 20);
-}
-
 /// The kernels with the shapes in use.
 template <class Kernel, int D>
 void shapes(const char* name) {
   const Problem<Kernel, D> problem(host ? 32 : 128, 1, host ? 64 : 2048, true);
   const double each = 1e9 / double(problem.stored_samples());
   std::printf("%-16s patches* %8.4f  owned %8.4f", name, each * problem.patches(), each * problem.owned());
-  if constexpr (D == 3)
-    std::printf("  bricks* %8.4f  with weights* %8.4f",
-                each * problem.template bricks<Mates::Single, false>(),
-                each * problem.template bricks<Mates::Both, true>());
   std::printf("\n");
 }
 
@@ -182,7 +152,6 @@ int main(int argc, char* argv[]) {
   shapes<CatmullRom, 2>("Catmull-Rom 2D");
   shapes<Linear, 3>("linear 3D");
   shapes<CatmullRom, 3>("Catmull-Rom 3D");
-  bricks();
   patches<Linear, 2>("linear 2D");
   patches<CatmullRom, 2>("Catmull-Rom 2D");
   patches<Linear, 3>("linear 3D");

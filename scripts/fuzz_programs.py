@@ -83,6 +83,7 @@ def small_files(folder):
 
     (folder / "map.mrc").write_bytes(mrc(box, [float(i * 37 % 101 % 13) for i in range(box**3)]))
     (folder / "p.mrcs").write_bytes(mrc(6, [i * 31 % 97 % 19 for i in range(6 * box**2)], 1))
+    (folder / "m.mrc").write_bytes(mrc(1, [i * 31 % 97 % 19 for i in range(box**2)], 1))
     rows = ("1 %d@p.mrcs %d %d %d 1 -1 12000 11000 30 %d\n" % (i + 1, 40 * i, 20 * i, 9 * i, 1 + i % 2) for i in range(6))
     (folder / "p.star").write_text(star + "".join(rows))
     for seed in ("scan/scan.h5", "scan/scan.tif", "tiff/deflate.tif", "cxi/measurement.cxi", "cxi/plain.h5"):
@@ -96,6 +97,9 @@ commands = [
     ("reconstruct", "--star p.star --out out.mrc", ["p.star", "p.mrcs"]),
     ("reconstruct", "--star p.star --reference map.mrc --normalise --out out.mrc", ["p.star", "p.mrcs", "map.mrc"]),
     ("refine", "--map map.mrc --star p.star --iterations 2 --out out.star", ["map.mrc", "p.star", "p.mrcs"]),
+    ("classify", "--reference map.mrc --star p.star --classes 2 --iterations 2 --out out.star", ["map.mrc", "p.star", "p.mrcs"]),
+    ("match", "--map map.mrc --micrograph m.mrc --defocus 9000 --angular-step 60 --in-plane-step 60 --out out.star",
+     ["map.mrc", "m.mrc"]),
     ("tomography", "--scan scan.h5 --centre 1.5 --out out.h5", ["scan.h5"]),
     ("tomography", "--scan scan.tif --centre 1.5 --method line --out out.tif", ["scan.tif"]),
     ("tomography", "--scan deflate.tif --centre 9.5 --out out.h5", ["deflate.tif"]),
@@ -151,6 +155,8 @@ absurd_options = {
     "project": ("--noise", "--pixel-size", "--oversampling", "--seed"),
     "reconstruct": ("--pixel-size", "--mask-diameter", "--wiener", "--floor", "--b-factor", "--oversampling"),
     "refine": ("--pixel-size", "--mask-diameter"),
+    "classify": ("--pixel-size", "--particle-diameter", "--initial-low-pass", "--tau"),
+    "match": ("--resolution", "--voxel-size", "--pixel-size", "--false-positives", "--distance", "--b-factor"),
     "tomography": ("--hardening", "--zingers", "--span", "--first-angle", "--stripe-strength", "--roll"),
     "ptychography": ("--object-rate", "--probe-rate", "--wavelength", "--distance", "--object-pixel", "--rotation"),
 }

@@ -1,20 +1,12 @@
 // SPDX-License-Identifier: MIT
-#include "arguments.hpp"
+#include "types.hpp"
 
 #include <bracewell/gridding/nonuniform_fft.hpp>
 
-#include <algorithm>
 #include <array>
 
 namespace Bracewell::C {
 namespace {
-
-using Real = BRACEWELL_C_REAL;
-constexpr Backend backend = Backend::BRACEWELL_C_BACKEND;
-using Space = SpaceOf<backend>;
-using Complex = Kokkos::complex<Real>;
-template <class Value>
-using Of = Argument<Value, Space>;
 
 GriddingOptions options_of(const bracewell_nufft_options& options) {
   const GriddingOptions defaults;
@@ -22,13 +14,6 @@ GriddingOptions options_of(const bracewell_nufft_options& options) {
           .tolerance = options.tolerance == 0 ? defaults.tolerance : options.tolerance,
           .oversampling = unless_zero(options.oversampling),
           .sign = options.sign == 0 ? defaults.sign : options.sign};
-}
-
-template <int D>
-std::array<int, D> sizes_of(const int* sizes) {
-  std::array<int, D> result;
-  std::copy_n(sizes, D, result.begin());
-  return result;
 }
 
 template <int D>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "arguments.hpp"
+#include "types.hpp"
 
 #include <bracewell/interpolation/cubic_bspline.hpp>
 #include <bracewell/interpolation/linear.hpp>
@@ -8,14 +8,6 @@
 
 namespace Bracewell::C {
 namespace {
-
-using Real = BRACEWELL_C_REAL;
-constexpr Backend backend = Backend::BRACEWELL_C_BACKEND;
-using Space = SpaceOf<backend>;
-using Memory = Space::memory_space;
-using Complex = Kokkos::complex<Real>;
-template <class Value>
-using Of = Argument<Value, Space>;
 
 ProjectionOptions options_of(const char* function, const bracewell_projection_options& options) {
   ProjectionOptions result{.oversampling = unless_zero(options.oversampling),

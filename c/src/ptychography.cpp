@@ -1,17 +1,10 @@
 // SPDX-License-Identifier: MIT
-#include "arguments.hpp"
+#include "types.hpp"
 
 #include <bracewell/ptychography/ptychography_loss.hpp>
 
 namespace Bracewell::C {
 namespace {
-
-using Real = BRACEWELL_C_REAL;
-constexpr Backend backend = Backend::BRACEWELL_C_BACKEND;
-using Space = SpaceOf<backend>;
-using Complex = Kokkos::complex<Real>;
-template <class Value>
-using Of = Argument<Value, Space>;
 
 class LossPlan : public bracewell_ptychography {
   using Loss = PtychographyLoss<Space, Real>;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "arguments.hpp"
+#include "types.hpp"
 
 #include <bracewell/fft/plan.hpp>
 #include <bracewell/geometry/ctf.hpp>
@@ -17,14 +17,6 @@
 namespace Bracewell::C {
 namespace {
 
-using Real = BRACEWELL_C_REAL;
-constexpr Backend backend = Backend::BRACEWELL_C_BACKEND;
-using Space = SpaceOf<backend>;
-using Memory = Space::memory_space;
-using Complex = Kokkos::complex<Real>;
-template <class Value>
-using Of = Argument<Value, Space>;
-
 /// action.operator()<D>() for arrays [B, (D,) H, W].
 template <class Action>
 void with_dimensions(const char* function, const char* argument, const bracewell_array* array,
@@ -36,13 +28,6 @@ void with_dimensions(const char* function, const char* argument, const bracewell
     action.template operator()<3>();
   else
     Impl::fail(function, argument, "[B, H, W] or [B, D, H, W]", std::to_string(rank) + " axes");
-}
-
-template <int D>
-std::array<int, D> sizes_of(const int* sizes) {
-  std::array<int, D> result;
-  std::copy_n(sizes, D, result.begin());
-  return result;
 }
 
 /// Waits.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "arguments.hpp"
+#include "types.hpp"
 
 #include <bracewell/tomography/filter.hpp>
 #include <bracewell/tomography/fourier.hpp>
@@ -8,12 +8,6 @@
 
 namespace Bracewell::C {
 namespace {
-
-using Real = BRACEWELL_C_REAL;
-constexpr Backend backend = Backend::BRACEWELL_C_BACKEND;
-using Space = SpaceOf<backend>;
-template <class Value>
-using Of = Argument<Value, Space>;
 
 constexpr const char* of_projections = "[slices, views, width]";
 

@@ -2,6 +2,7 @@
 #include "bracewell-ptychography/job.hpp"
 
 #include "bracewell-ptychography/detector_faults.hpp"
+#include "common/hdf5.hpp"
 #include "common/input_error.hpp"
 #include "common/processes.hpp"
 
@@ -204,6 +205,14 @@ void Job::choose_model() {
                      ": expected 0 <= LOW < HIGH");
   if (options_.probe_support && options_.train == Train::Aberrations)
     throw InputError("--probe-support does not go with --train aberrations");
+  if (options_.total_variation > 0 && process_count() > 1)
+    throw InputError("--smooth runs in one process, found " + std::to_string(process_count()));
+  if (options_.position_moves != PositionMoves::Single && !options_.refine_positions)
+    throw InputError("--positions affine and both go with --refine-positions");
+  if (options_.position_moves != PositionMoves::Single && options_.train != Train::Nothing)
+    provenance_.assume(
+        "--positions affine and both: a probe that is found, too, follows a scale of the scan with its "
+        "curvature; use --train nothing where the probe is known");
   if (options_.correlate_halves && process_count() > 1)
     throw InputError("--frc runs in one process, found " + std::to_string(process_count()));
   if (options_.correlate_halves && measurement_.count() < 2)
@@ -238,9 +247,15 @@ void Job::choose_model() {
                      ": wavelength and pixel of the object are needed for slices, and are not known; use "
                      "--wavelength and --object-pixel");
   const double window = shape_.probe * measurement_.object_pixel();
-  for (std::size_t way = 0; way < ways; ++way)
-    slice_fresnel_numbers_.push_back(
-        window * window / (measurement_.wavelength() * options_.slice_distance[given == 1 ? 0 : way]));
+  for (std::size_t way = 0; way < ways; ++way) {
+    const double distance = options_.slice_distance[given == 1 ? 0 : way];
+    slice_fresnel_numbers_.push_back(window * window / (measurement_.wavelength() * distance));
+    const auto move = [&](std::size_t axis) { // pixels
+      return distance * std::tan(1e-3 * options_.specimen_tilt[axis]) / measurement_.object_pixel();
+    };
+    if (!options_.specimen_tilt.empty())
+      slice_shifts_.push_back({move(0), move(1)});
+  }
 }
 
 void Job::choose_schedule() {
@@ -263,6 +278,25 @@ void Job::choose_schedule() {
   if (batches() > measurement_.count())
     throw InputError("--batches " + std::to_string(batches()) + ": expected at most the " +
                      std::to_string(measurement_.count()) + " patterns");
+}
+
+std::vector<float> Job::object_support() const {
+  const Hdf5Reader file(*options_.object_support);
+  const Hdf5Shape shape = file.shape("/support"), expected{object_[0], object_[1]};
+  if (shape != expected)
+    throw InputError(file.path().string() + ": --object-support: /support: expected " + hdf5_text(expected) +
+                     " as the object, found " + hdf5_text(shape));
+  const std::vector<float> whole = file.read<float>("/support");
+  std::vector<float> own;
+  const Rectangle& part = tile().object;
+  for (std::int64_t row = part.begin[0]; row < part.end[0]; ++row)
+    own.insert(own.end(), whole.begin() + row * object_[1] + part.begin[1],
+               whole.begin() + row * object_[1] + part.end[1]);
+  if (std::ranges::none_of(whole, [](float value) { return value > 0; }))
+    throw InputError(file.path().string() +
+                     ": --object-support: /support: expected positive values where the "
+                     "object is to be found, found none");
+  return own;
 }
 
 int Job::margin() const {
@@ -342,6 +376,7 @@ PtychographyOptions Job::loss_options() const {
   options.reduced_grid = options_.reduced_grid;
   options.fresnel_number = measurement_.fresnel_number();
   options.slice_fresnel_numbers = slice_fresnel_numbers_;
+  options.slice_shifts = slice_shifts_;
   options.pattern_factors = options_.find_factors;
   options.detector_background = options_.find_background;
   options.refine_positions = options_.refine_positions;
@@ -368,7 +403,12 @@ PtychographySolverOptions Job::solver_options(double probe_value, double root_va
   if (options_.refine_positions) {
     options.position_rate = options_.position_rate;
     options.position_limit = options_.position_limit;
+    options.position_moves = options_.position_moves;
   }
+  if (!options_.amplitude_limits.empty())
+    options.amplitude_limits = {options_.amplitude_limits[0], options_.amplitude_limits[1]};
+  options.probe_support = options_.probe_support;
+  options.total_variation = options_.total_variation;
   if (options_.train == Train::Aberrations) {
     options.optics = optics_;
     options.aberration_rates = options_.aberration_rates;

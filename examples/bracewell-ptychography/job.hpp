@@ -71,6 +71,9 @@ public:
   /// @param root_value   the same of the roots of patterns
   PtychographySolverOptions solver_options(double probe_value, double root_value) const;
 
+  /// Of --object-support: the pixels of the tile's object. Throws InputError where the file has not the shape of the object.
+  std::vector<float> object_support() const;
+
   /// Pixels of the object around the windows, into which they may move.
   int margin() const;
   /// What the run sets out from, of --continue, and which of its pixels is the first of the object.
@@ -124,7 +127,8 @@ private:
   PtychographyShape shape_{};            ///< the object is that of the tile
   std::array<std::int64_t, 2> object_{}; ///< the whole
   std::optional<ProbeOptics> optics_;
-  std::vector<double> slice_fresnel_numbers_; ///< from each slice to the next
+  std::vector<double> slice_fresnel_numbers_;       ///< from each slice to the next
+  std::vector<std::array<double, 2>> slice_shifts_; ///< pixels, likewise, of a tilted specimen; or none
   std::vector<std::array<double, 2>> positions_;
   std::vector<Tile> tiles_;             ///< of all processes
   std::vector<double> own_positions_;   ///< [N, 2], in the tile

@@ -158,6 +158,26 @@ void add_constraints(CLI::App& app, RunOptions& run) {
       ->check(CLI::PositiveNumber)
       ->type_name("PIXELS")
       ->group(group);
+  auto* const support =
+      app.add_option(
+             "--object-support", run.object_support,
+             "HDF5 file whose dataset /support [rows, columns], as large as the object in OUT, is positive "
+             "where the object is to be found")
+          ->type_name("FILE")
+          ->group(group);
+  app.add_option("--beyond-support", run.beyond_support,
+                 "amplitude of the object outside of --object-support: 1 for nothing in the beam")
+      ->check(CLI::NonNegativeNumber)
+      ->type_name("AMPLITUDE")
+      ->capture_default_str()
+      ->needs(support)
+      ->group(group);
+  app.add_option(
+         "--smooth", run.total_variation,
+         "weight of the object's total variation beside the patterns, 0.05 to 0.5: noise goes and edges stay")
+      ->check(CLI::NonNegativeNumber)
+      ->type_name("WEIGHT")
+      ->group(group);
 }
 
 void add_thick_options(CLI::App& app, RunOptions& run) {
@@ -171,6 +191,13 @@ void add_thick_options(CLI::App& app, RunOptions& run) {
                  "distance from each slice to the next: one for all, or one for each")
       ->check(CLI::PositiveNumber)
       ->type_name("METRES")
+      ->needs(slices)
+      ->group(group);
+  app.add_option("--specimen-tilt", run.specimen_tilt,
+                 "tilt of the specimen: the beam moves by its tangent times --slice-distance to the next "
+                 "slice, along rows and columns")
+      ->expected(2)
+      ->type_name("MRAD")
       ->needs(slices)
       ->group(group);
   app.add_option("--relaxation-modes", run.relaxation,
@@ -199,6 +226,12 @@ void add_position_options(CLI::App& app, RunOptions& run) {
         ->needs(refine)
         ->group(group);
   };
+  add_choice<PositionMoves>(
+      app, "--positions", run.position_moves,
+      "moves with --refine-positions: of each position by itself, by an affine map of the "
+      "scan (scale, rotation and shear; the probe has to be known, --train nothing), or both",
+      {{"single", PositionMoves::Single}, {"affine", PositionMoves::Affine}, {"both", PositionMoves::Both}});
+  put_under(app, group, {"--positions"});
   add("--position-rate", run.position_rate, "learning rate");
   add("--position-limit", run.position_limit, "the largest move of a position on each axis");
 }

@@ -21,29 +21,6 @@
 
 namespace Bracewell::Examples {
 
-/// Amplitudes within limits. Phases stay.
-struct LimitAmplitudes {
-  float* amplitude;
-  float least, greatest;
-
-  KOKKOS_FUNCTION void operator()(std::int64_t i) const {
-    amplitude[i] = Kokkos::min(greatest, Kokkos::max(least, amplitude[i]));
-  }
-};
-
-/// Probe modes [modes, m, m] that are zero beyond a disc in the middle.
-struct LimitProbe {
-  Kokkos::complex<float>* probe;
-  std::int64_t m;
-  float radius;
-
-  KOKKOS_FUNCTION void operator()(std::int64_t i) const {
-    const auto row = static_cast<float>(i / m % m - m / 2), column = static_cast<float>(i % m - m / 2);
-    if (row * row + column * column > radius * radius)
-      probe[i] = 0;
-  }
-};
-
 /// The passes so far, besides what the solver knows.
 struct Passes {
   std::vector<double> losses; ///< mean of each
@@ -184,33 +161,11 @@ private:
           fail_not_finite(passes.losses.size() + 1);
         throw;
       }
-      constrain();
       if (b + 1 < order.size())
         solver_.prefetch(batches.patterns(order[b + 1]));
     }
     const auto steps = solver_.losses(space_);
     passes.losses.push_back(std::accumulate(steps.end() - batches_, steps.end(), 0.0) / batches_);
-  }
-
-  /// What options know of object and probe.
-  void constrain() const {
-    using Range = Kokkos::RangePolicy<Space, Kokkos::IndexType<std::int64_t>>;
-    const RunOptions& options = job_.options();
-    if (!options.amplitude_limits.empty())
-      Kokkos::parallel_for(
-          "Bracewell::examples::limit_amplitudes", Range(space_, 0, std::int64_t(solver_.amplitude().size())),
-          LimitAmplitudes{solver_.amplitude().data(), static_cast<float>(options.amplitude_limits[0]),
-                          static_cast<float>(options.amplitude_limits[1])});
-    if (!options.probe_support)
-      return;
-    const auto limit = [&](const auto& waves) {
-      Kokkos::parallel_for("Bracewell::examples::limit_probe", Range(space_, 0, std::int64_t(waves.size())),
-                           LimitProbe{waves.data(), std::int64_t(job_.shape().probe),
-                                      static_cast<float>(*options.probe_support)});
-    };
-    limit(solver_.probe());
-    if (solver_.relaxation().size() > 0)
-      limit(solver_.relaxation());
   }
 
   /// visit(name, values, of) for all that further passes depend on, but for counts and losses.

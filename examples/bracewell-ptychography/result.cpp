@@ -16,15 +16,17 @@
 #include <functional>
 #include <iterator>
 #include <limits>
+#include <numbers>
 #include <numeric>
 
 namespace Bracewell::Examples {
 namespace {
 
+using Complex = std::complex<double>;
+
 /// Turns modes [modes, pixels] into orthogonal ones that make the same patterns, the strongest first, and returns their powers,
 /// whose sum is 1. Rotates pairs of them until they are orthogonal (Jacobi's method from one side).
 std::vector<double> make_orthogonal(std::vector<std::complex<float>>& probe, int modes) {
-  using Complex = std::complex<double>;
   std::vector<std::vector<Complex>> rows;
   const auto pixels = std::ssize(probe) / modes;
   for (int mode = 0; mode < modes; ++mode)
@@ -354,6 +356,36 @@ std::string in_tiles(const Job& job) {
   return " in tiles of at most " + std::to_string(rows) + " x " + std::to_string(columns) + " pixels";
 }
 
+/// The affine map from the positions of the file to those found, by least squares, for people.
+std::string scan_map(const std::vector<std::array<double, 2>>& given,
+                     const std::vector<std::array<double, 2>>& found) {
+  std::array<double, 2> from{}, to{};
+  for (std::size_t j = 0; j < given.size(); ++j)
+    for (const std::size_t axis : {0, 1})
+      from[axis] += given[j][axis] / double(given.size()), to[axis] += found[j][axis] / double(given.size());
+  double square[2][2] = {}, product[2][2] = {};
+  for (std::size_t j = 0; j < given.size(); ++j)
+    for (const std::size_t a : {0, 1})
+      for (const std::size_t b : {0, 1}) {
+        square[a][b] += (given[j][a] - from[a]) * (given[j][b] - from[b]);
+        product[a][b] += (found[j][a] - to[a]) * (given[j][b] - from[b]);
+      }
+  const double determinant = square[0][0] * square[1][1] - square[0][1] * square[1][0];
+  if (!(determinant > 1e-9 * square[0][0] * square[1][1]))
+    return ""; // positions on a line
+  double map[2][2];
+  for (const std::size_t a : {0, 1}) {
+    map[a][0] = (product[a][0] * square[1][1] - product[a][1] * square[1][0]) / determinant;
+    map[a][1] = (product[a][1] * square[0][0] - product[a][0] * square[0][1]) / determinant;
+  }
+  const double rows = std::hypot(map[0][0], map[1][0]),
+               columns = (map[0][0] * map[1][1] - map[0][1] * map[1][0]) / rows;
+  return ", scan scaled by " + four_digits(rows) + " along rows and " + four_digits(columns) +
+         " along columns, turned by " +
+         four_digits(std::atan2(map[1][0], map[0][0]) * 180 / std::numbers::pi) + " degrees, sheared by " +
+         four_digits((map[0][0] * map[0][1] + map[1][0] * map[1][1]) / (rows * rows));
+}
+
 } // namespace
 
 std::string summary(const Job& job, const Reconstruction& result, const Totals& totals, std::size_t bytes,
@@ -373,6 +405,8 @@ std::string summary(const Job& job, const Reconstruction& result, const Totals& 
   }
   for (std::size_t mode = 0; mode < result.powers.size(); ++mode)
     text += (mode == 0 ? ", modes " : " + ") + four_digits(result.powers[mode]);
+  if (options.position_moves != PositionMoves::Single)
+    text += scan_map(job.measurement().positions(), result.positions);
   if (result.aberrations)
     text += ", defocus " + four_digits((*result.aberrations)[Defocus]) + " nm";
   const std::size_t modes = std::size_t(shape.relaxation);

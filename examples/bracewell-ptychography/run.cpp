@@ -45,6 +45,7 @@ RunOptions with_best_axes(const Space& space, const RunOptions& given, Provenanc
       if (conjugate && (given.measurement.focus_distance || (lens && options.aberrations[Defocus] == 0)))
         continue;
       options.reference.reset();
+      options.object_support.reset(); // other axes have other objects
       options.refine_positions = options.try_axes = options.find_factors = options.find_background = false;
       options.slices = 1, options.relaxation = 0;
       options.passes = 24;

@@ -35,10 +35,15 @@ struct RunOptions {
   bool subpixel = false, reduced_grid = false;
   int slices = 1;                       ///< of the object, along the beam
   std::vector<double> slice_distance;   ///< metres: of all, or from each slice to the next
+  std::vector<double> specimen_tilt;    ///< milliradians, two numbers: towards rows and columns; empty: none
   int relaxation = 0;                   ///< modes by which the probe of a pattern may differ from that of all
   std::vector<double> amplitude_limits; ///< of the object, two numbers; empty: none
   std::optional<double> probe_support;  ///< radius, pixels; absent: all pixels
-  bool correlate_halves = false;        ///< of the scan, each reconstructed by itself
+  std::optional<std::filesystem::path>
+      object_support;            ///< HDF5 with /support [rows, columns], positive where it is sought
+  double beyond_support = 1;     ///< amplitude elsewhere
+  double total_variation = 0;    ///< weight; 0: not smoothed
+  bool correlate_halves = false; ///< of the scan, each reconstructed by itself
   bool find_factors = false, find_background = false; ///< of patterns; per detector pixel
   StorageType storage = StorageType::Float;
   /// Given, the probe starts as that of a lens: radians, and nm, mm, nm, rad, 1 (ProbeParameter).
@@ -59,6 +64,7 @@ struct RunOptions {
   std::optional<double> object_rate;    ///< absent: as PtychographySchedule says by Adam, else 1
   std::optional<double> regularisation; ///< of rPIE and LSQ-ML; absent: 0.1
   bool refine_positions = false;
+  PositionMoves position_moves = PositionMoves::Single;
   double position_rate = 0.1, position_limit = 5; ///< object pixels
   std::optional<int> margin; ///< of the object around its windows; absent: what positions may move by
   /// Of pixels, as a part of their root mean square by Adam; absent: as PtychographySchedule says by Adam, else 1.

@@ -169,6 +169,12 @@ std::string run_with(const Space& space, const Job& job, Checkpoint& checkpoint,
       space, job.shape(), std::move(loss),
       job.solver_options(std::sqrt(energy(probe) / double(probe.size())), totals.root(job)));
   set_start(space, job, SolverViews::of(solver), probe, totals);
+  if (job.options().object_support) {
+    const auto support =
+        allocate<DeviceView<float**>>("support", job.shape().object[0], job.shape().object[1]);
+    upload(space, support, job.object_support());
+    solver.set_object_support(space, support, job.options().beyond_support);
+  }
   const Overlaps<Space, Kokkos::complex<float>> overlaps(space, processes(), job.rectangles());
   if (process_count() > 1)
     solver.set_reduction(space, {.patterns = measurement.count(),

@@ -32,14 +32,6 @@ Quaternion<double> rotation(std::int64_t index, std::int64_t count) {
   return rotation_of_grid<double>(index, count);
 }
 
-double trace(const Matrix3<double>& m) { return m(0, 0) + m(1, 1) + m(2, 2); }
-
-/// Of the orientations that symmetry makes one, the one with the smallest angle.
-bool closest_to_identity(const Matrix3<double>& matrix, const std::vector<Matrix3<double>>& operators) {
-  return std::ranges::all_of(
-      operators, [&](const Matrix3<double>& one) { return trace(one * matrix) <= trace(matrix) + 1e-9; });
-}
-
 } // namespace
 
 GlobalSearch::Grid::Grid(int box, const Eigen::Vector3d& levers, double refined_radius, double range,

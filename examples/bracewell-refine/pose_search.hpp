@@ -1,17 +1,13 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include "cryoem/pose_columns.hpp"
+
 #include <bracewell/geometry/rotation_vector.hpp>
 
 #include <Eigen/Core>
 
 namespace Bracewell::Examples {
-
-/// Orientation and place of one particle.
-struct PoseOfParticle {
-  Matrix3<double> matrix;                         ///< as `project` takes it
-  Eigen::Vector2d shift{Eigen::Vector2d::Zero()}; ///< pixels (row, column)
-};
 
 /// What is known about the loss at a pose.
 struct LossAtPose {

@@ -54,29 +54,7 @@ struct ImageDifference {
 
 std::int64_t square(double radius) { return static_cast<std::int64_t>(radius * radius * (1 + 1e-12)); }
 
-/// Columns of poses for what a global search will find.
-void add_poses(Particles& particles) {
-  for (auto* const column :
-       {&particles.rot, &particles.tilt, &particles.psi, &particles.origin_x, &particles.origin_y})
-    column->values.resize(particles.count);
-}
-
-/// Enters a pose.
-void set_pose(Particles& particles, std::size_t row, const PoseOfParticle& pose) {
-  const auto angles = euler_angles(transpose(pose.matrix));
-  particles.rot.values[row] = angles.rot;
-  particles.tilt.values[row] = angles.tilt;
-  particles.psi.values[row] = angles.psi;
-  particles.origin_x.values[row] = -pose.shift[1];
-  particles.origin_y.values[row] = -pose.shift[0];
-}
-
 } // namespace
-
-PoseOfParticle pose_of(const Particles& particles, std::size_t row) {
-  return {projection_matrix(EulerAngles<double>{particles.rot[row], particles.tilt[row], particles.psi[row]}),
-          {-particles.origin_y[row], -particles.origin_x[row]}};
-}
 
 Refinement::Refinement(const Space& space, Particles& particles, const RefinementOptions& options)
     : space_(space), particles_(particles), options_(options), box_(static_cast<int>(particles.image_width)),

@@ -41,9 +41,6 @@ struct Fit {
   bool inverted; ///< the projection fits with a negative scale
 };
 
-/// The pose of a particle as its file has it.
-PoseOfParticle pose_of(const Particles& particles, std::size_t row);
-
 /// Refinement of the poses of particles against a map. Stages go from coarse to fine: their radius doubles, from an
 /// eighth of the box on, where images two pixels off are a quarter period off, or from that of a global search on.
 /// Of the poses that it found half are left after every stage.

@@ -14,8 +14,6 @@
 #include "cryoem/reconstruction.hpp"
 #include "cryoem/report.hpp"
 
-#include <bracewell/geometry/rotation_vector.hpp>
-
 #include <Eigen/Cholesky>
 
 #include <algorithm>
@@ -37,22 +35,8 @@ double figure_of_merit(const Fit& fit) {
 
 /// Enters angles, origins, half sets and figures of merit, in the columns and units that the file has them in.
 void set_columns(Particles& particles, const std::vector<int>& halves, const std::vector<Fit>& fits) {
+  set_pose_columns(particles);
   auto& table = particles.particle_table();
-  // RELION 3.1 and later: Angstrom; before, without a table of optics groups: pixels.
-  const bool angstrom = table.find("rlnOriginXAngst") ||
-                        (!table.find("rlnOriginX") && particles.document.find("optics") != nullptr &&
-                         particles.pixel_size.present());
-  const auto text = [&](const ParticleColumn<double>& column, bool length) {
-    std::vector<std::string> values;
-    for (std::size_t row = 0; row < particles.count; ++row)
-      values.push_back(fixed(column[row] * (length && angstrom ? particles.pixel_size[row] : 1)));
-    return values;
-  };
-  table.set_column("rlnAngleRot", text(particles.rot, false));
-  table.set_column("rlnAngleTilt", text(particles.tilt, false));
-  table.set_column("rlnAnglePsi", text(particles.psi, false));
-  table.set_column(angstrom ? "rlnOriginXAngst" : "rlnOriginX", text(particles.origin_x, true));
-  table.set_column(angstrom ? "rlnOriginYAngst" : "rlnOriginY", text(particles.origin_y, true));
   std::vector<std::string> merits;
   for (const Fit& fit : fits)
     merits.push_back(fixed(figure_of_merit(fit)));
@@ -64,17 +48,6 @@ void set_columns(Particles& particles, const std::vector<int>& halves, const std
       subsets.push_back(std::to_string(half + 1));
     table.set_column("rlnRandomSubset", std::move(subsets));
   }
-}
-
-/// Angle of the rotation between two orientations, degrees: the least of those that symmetry makes the same.
-double angle_between(const Matrix3<double>& a, const Matrix3<double>& b,
-                     const std::vector<Matrix3<double>>& symmetry) {
-  double least = 360;
-  for (const auto& rotation : symmetry) {
-    const auto v = rotation_vector(transpose(rotation * a) * b);
-    least = std::min(least, std::hypot(v.x, v.y, v.z) * 180 / std::numbers::pi);
-  }
-  return least;
 }
 
 /// How well half maps agree: the mean of their correlation over all shells but the first.

@@ -22,7 +22,9 @@ inline void note_particles(Provenance& provenance, const Particles& particles, b
     note(std::to_string(particles.count) +
          (particles.subtomograms ? (particles.count == 1 ? " subtomogram" : " subtomograms")
                                  : (particles.count == 1 ? " particle" : " particles")) +
-         (particles.count == 1 ? " with a pose" : " with poses"));
+         (!particles.rot.present() ? ""
+          : particles.count == 1   ? " with a pose"
+                                   : " with poses"));
   for (const auto& file : particles.passthroughs)
     provenance.took(file, (particles.in_tilt_series > 0 ? "the geometry of " : "fields that ") +
                               particles.file.filename().string() +

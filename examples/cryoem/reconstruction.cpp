@@ -340,24 +340,8 @@ std::vector<StageTime> Reconstruction::insert_all() {
 
 /// Powers per shell of the two half sets as they are.
 SignalAndNoise Reconstruction::measure(double energy) {
-  const auto shells = static_cast<std::size_t>(padded_) / 2 + 1;
-  const DeviceView<double***> moments("Bracewell::examples::moments", 1, shells, half_set_moment_count);
-  const DeviceView<double**> prior("Bracewell::examples::prior", 1, shells);
-  SignalAndNoise powers;
-  shell_averages(space_, halves_[0].weight, prior);
-  for (int round = 0; round < 2; ++round) { // weighed by what was found the first time
-    half_set_moments(space_, halves_[0].data, halves_[0].weight, halves_[1].data, halves_[1].weight, moments,
-                     prior);
-    const auto host = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), moments);
-    // The kernel reaches one element beyond the last samples, which are not all around those next to the limit.
-    powers = signal_and_noise({host.data(), host.size()}, energy, shells - 2);
-    const auto first = wiener_prior(powers, double(padded_) / box_, 1);
-    const Kokkos::View<const double**, Kokkos::LayoutRight, Kokkos::HostSpace, Kokkos::MemoryUnmanaged>
-        values(first.data(), 1, shells);
-    Kokkos::deep_copy(space_, prior, values);
-    space_.fence("Bracewell::examples::prior");
-  }
-  return powers;
+  return powers_of_halves(space_, {halves_[0].data, halves_[1].data}, {halves_[0].weight, halves_[1].weight},
+                          double(padded_) / box_, energy);
 }
 
 /// Average weights of the shells of both half sets, none less than a millionth of the largest.
@@ -552,12 +536,8 @@ Map Reconstruction::map_of(const Half& half, bool keep_power, int which) {
     padded_map_ = allocate<Map>("padded_map", 1, padded_, padded_, padded_);
   }
   DeviceView<double**> prior;
-  if (!prior_.empty()) {
-    prior = DeviceView<double**>("Bracewell::examples::prior", 1, columns);
-    const Kokkos::View<const double**, Kokkos::LayoutRight, Kokkos::HostSpace, Kokkos::MemoryUnmanaged>
-        values(prior_.data(), 1, columns);
-    Kokkos::deep_copy(space_, prior, values);
-  }
+  if (!prior_.empty())
+    prior = shell_curve(space_, prior_);
   const std::array<int, 3> padded{padded_, padded_, padded_};
   const bool equalises = options_.gridding_steps > 0 && positive(options_.sampling.kernel);
   if (equalises) {
@@ -565,14 +545,8 @@ Map Reconstruction::map_of(const Half& half, bool keep_power, int which) {
       divisor_ = allocate<MapWeight>("divisor", 1, padded_, padded_, columns);
     if (!equaliser_)
       equaliser_.emplace(space_, padded, std::array<int, 3>{box_, box_, box_});
-    const DeviceView<double*> error("Bracewell::examples::error", 2);
-    for (int step = 0; step < options_.gridding_steps; ++step) {
-      equaliser_->improve(space_, half.weight, divisor_, averages, spectrum_, padded_map_, error, prior,
-                          {.first = step == 0});
-      const auto sums = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), error);
-      if (sums(0) <= even * even * sums(1))
-        break;
-    }
+    equalise(space_, *equaliser_, half.weight, divisor_, averages, spectrum_, padded_map_, prior,
+             options_.gridding_steps, even);
     if (keep_power && prior.size() > 0)
       equaliser_->keep_power(space_, half.weight, divisor_, spectrum_, padded_map_);
   }

@@ -4,6 +4,7 @@
 #include "common/pipeline.hpp"
 #include "common/star.hpp"
 #include "cryoem/contrast.hpp"
+#include "cryoem/half_maps.hpp"
 #include "cryoem/helix.hpp"
 #include "cryoem/poses.hpp"
 #include "cryoem/sampling.hpp"
@@ -13,8 +14,6 @@
 #include <bracewell/fft/plan.hpp>
 #include <bracewell/geometry/symmetry.hpp>
 #include <bracewell/reconstruct/normalise.hpp>
-#include <bracewell/reconstruct/signal_and_noise.hpp>
-#include <bracewell/reconstruct/weight_equaliser.hpp>
 
 #include <array>
 #include <cstddef>

@@ -109,7 +109,7 @@ private:
       rank = View::rank();
       std::int64_t strides[max_rank] = {};
       for (int axis = 0; axis < rank; ++axis) {
-        extents[axis] = static_cast<std::int64_t>(view.extent(axis));
+        extents[axis] = static_cast<std::int64_t>(view.extent(static_cast<std::size_t>(axis)));
         strides[axis] = static_cast<std::int64_t>(view.stride(axis));
       }
       given = view.data() != nullptr || view.use_count() > 0;

@@ -34,6 +34,7 @@
 #include <bracewell/optimize/adam.hpp>
 #include <bracewell/optimize/least_squares.hpp>
 #include <bracewell/optimize/least_squares_options.hpp>
+#include <bracewell/optimize/total_variation.hpp>
 #include <bracewell/project/backproject.hpp>
 #include <bracewell/project/building_blocks.hpp>
 #include <bracewell/project/choose.hpp>
@@ -45,7 +46,9 @@
 #include <bracewell/project/prepare_map.hpp>
 #include <bracewell/project/prepared_reference.hpp>
 #include <bracewell/project/project.hpp>
+#include <bracewell/project/project_lines.hpp>
 #include <bracewell/project/score_poses.hpp>
+#include <bracewell/project/template_matching.hpp>
 #include <bracewell/ptychography/compare.hpp>
 #include <bracewell/ptychography/exit_wave.hpp>
 #include <bracewell/ptychography/solver.hpp>

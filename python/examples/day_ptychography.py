@@ -7,7 +7,7 @@ import bracewell
 import numpy as np
 
 
-def load(size=80, m=32, step=6):
+def load(size=80, m=32, step=6, counts=1e4):
     """Counts [N, m, m], positions as written and as they were, a rough probe, the object; of a file: h5py.File(name)["/data"][:]."""
     rng, k, centre = np.random.default_rng(3), np.fft.fftfreq(m), lambda a: np.fft.fftshift(np.fft.ifft2(a))
     phase = sum(rng.uniform(-0.7, 0.7) * (np.hypot(*(np.mgrid[:size, :size] - rng.uniform(10, size - 10, (2, 1, 1)))) < rng.uniform(4, 12))
@@ -19,7 +19,7 @@ def load(size=80, m=32, step=6):
     shift = np.exp(2j * np.pi * (true % 1 @ np.stack(np.meshgrid(k, k, indexing="ij")).reshape(2, -1))).conj().reshape(-1, m, m)
     windows = np.array([np.exp(1j * phase)[a:a + m, b:b + m] for a, b in true.astype(int)])
     waves = np.fft.fft2(windows * np.fft.ifft2(np.fft.fft2(probes[0]) * shift))
-    patterns = rng.poisson(abs(waves)**2 * 1e4 / (abs(waves)**2).sum(axis=(1, 2), keepdims=True)).astype(np.float32)
+    patterns = rng.poisson(abs(waves)**2 * counts / (abs(waves)**2).sum(axis=(1, 2), keepdims=True)).astype(np.float32)
     return patterns, true + rng.normal(scale=0.7, size=true.shape), true, probes[1].astype(np.complex64), phase
 
 

@@ -19,6 +19,12 @@ void define_nonuniform(nb::module_& module) {
             });
           },
           nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg().none(), nb::arg())
+      .def("set_points",
+           [](Self& self, const Object& points, std::uintptr_t stream) {
+             Arrays arrays("NonuniformFFT.set_points", self);
+             const Tensor at = arrays.read("points", points, Values::Double);
+             use_plan(self, arrays, [&](NonuniformPlan& plan) { plan.set_points(arrays.queue(stream), at); });
+           })
       .def("adjoint",
            [](Self& self, const Object& samples, const Object& images, std::uintptr_t stream) {
              Arrays arrays("NonuniformFFT.adjoint", self);
@@ -95,6 +101,13 @@ void define_sums(nb::module_& module) {
                 });
           },
           nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg().none(), nb::arg())
+      .def("set_points",
+           [](Self& self, const Object& points, const Object& targets, std::uintptr_t stream) {
+             Arrays arrays("NonuniformSums.set_points", self);
+             const Tensor from = arrays.read("points", points, Values::Double),
+                          to = arrays.read("targets", targets, Values::Double);
+             use_plan(self, arrays, [&](SumsPlan& plan) { plan.set_points(arrays.queue(stream), from, to); });
+           })
       .def("forward",
            [](Self& self, const Object& values, const Object& sums, std::uintptr_t stream) {
              Arrays arrays("NonuniformSums.forward", self);

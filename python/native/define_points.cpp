@@ -61,6 +61,45 @@ void define_points(nb::module_& module) {
                                                       settings(complex, interpolation, mates));
                });
              });
+
+  const auto poses = [](Arrays& arrays, const Object& matrices, const Object& shifts) {
+    return PoseTensors{
+        arrays.read("matrices", matrices, Values::Real), arrays.read("shifts", shifts, Values::Real), {}};
+  };
+  module.def("project_lines", [=](const Object& volume, const Object& matrices, const Object& shifts,
+                                  const Object& images, std::uintptr_t stream) {
+    Arrays arrays("project_lines");
+    const Tensor in = arrays.read("volume", volume, Values::Real);
+    const PoseTensors at = poses(arrays, matrices, shifts);
+    const Tensor out = arrays.write("images", images, Values::Real);
+    arrays.run(
+        [&]<Backend backend, class T>() { Lines<backend, T>::project(arrays.queue(stream), in, at, out); });
+  });
+  module.def("backproject_lines", [=](const Object& images, const Object& matrices, const Object& shifts,
+                                      const Object& volume, std::uintptr_t stream) {
+    Arrays arrays("backproject_lines");
+    const Tensor in = arrays.read("images", images, Values::Real);
+    const PoseTensors at = poses(arrays, matrices, shifts);
+    const Tensor sum = arrays.write("volume", volume, Values::Real);
+    arrays.run([&]<Backend backend, class T>() {
+      Lines<backend, T>::backproject(arrays.queue(stream), in, at, sum);
+    });
+  });
+  module.def("project_lines_gradients",
+             [=](const Object& volume, const Object& matrices, const Object& shifts, const Object& cotangent,
+                 const Object& of_volume, const Object& of_matrices, const Object& of_shifts,
+                 std::uintptr_t stream) {
+               Arrays arrays("project_lines_gradients");
+               const Tensor in = arrays.read("volume", volume, Values::Real);
+               const PoseTensors at = poses(arrays, matrices, shifts);
+               const Tensor slopes = arrays.read("cotangent", cotangent, Values::Real),
+                            sum = arrays.write("gradient of the volume", of_volume, Values::Real),
+                            turns = arrays.write("gradient of matrices", of_matrices, Values::Real),
+                            moves = arrays.write("gradient of shifts", of_shifts, Values::Real);
+               arrays.run([&]<Backend backend, class T>() {
+                 Lines<backend, T>::gradients(arrays.queue(stream), in, at, slopes, sum, turns, moves);
+               });
+             });
 }
 
 } // namespace Bracewell::Python

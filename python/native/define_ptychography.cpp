@@ -25,7 +25,8 @@ void define_ptychography(nb::module_& module) {
              int detector, int modes, const std::string& loss, const std::string& weights,
              bool scale_per_pattern, double counts, double background, std::optional<double> fresnel_number,
              bool refine_positions, const std::vector<double>& slice_fresnel_numbers, int relaxation,
-             bool pattern_factors, bool detector_background, std::uintptr_t stream) {
+             bool pattern_factors, bool detector_background,
+             const std::vector<std::vector<double>>& slice_shifts, std::uintptr_t stream) {
             Arrays arrays("PtychographyLoss"); // positions are read on the host
             const Tensor at = arrays.read("positions", positions, Values::Double);
             const PtychographySettings settings{rows,
@@ -43,7 +44,8 @@ void define_ptychography(nb::module_& module) {
                                                 slice_fresnel_numbers,
                                                 relaxation,
                                                 pattern_factors,
-                                                detector_background};
+                                                detector_background,
+                                                slice_shifts};
             return make_plan<PtychographyPlan>("PtychographyLoss", like, stream,
                                                [&]<Backend backend, class T>(Queue queue) {
                                                  return Ptychography<backend, T>::loss(queue, at, settings);
@@ -51,7 +53,7 @@ void define_ptychography(nb::module_& module) {
           },
           nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg(),
           nb::arg(), nb::arg(), nb::arg(), nb::arg().none(), nb::arg(), nb::arg(), nb::arg(), nb::arg(),
-          nb::arg(), nb::arg())
+          nb::arg(), nb::arg(), nb::arg())
       .def("set_patterns",
            [](Self& self, std::int64_t first, const Object& patterns, const Object& weights,
               std::uintptr_t stream) {
@@ -95,29 +97,45 @@ void define_ptychography(nb::module_& module) {
       });
 
   module.def("ptychography_schedule", &ptychography_schedule);
+  module.def("few_counts", [](const Object& patterns, const Object& weights, std::uintptr_t stream) {
+    Arrays arrays("PtychographyLoss");
+    const Tensor in = arrays.read("patterns", patterns, Values::Real),
+                 worth = arrays.read("weights", weights, Values::Real);
+    bool few = false;
+    arrays.run([&]<Backend backend, class T>() {
+      few = Ptychography<backend, T>::few_counts(arrays.queue(stream), in, worth);
+    });
+    return few;
+  });
   using Solver = Handle<SolverPlan>;
   plan_class<SolverPlan>(module, "SolverPlan")
-      .def_static("make",
-                  [](const Object& like, Self& loss, const std::string& steps, double object_rate,
-                     double probe_rate, double position_rate, double position_limit, double regularisation,
-                     std::int64_t projections_first, double coefficient_rate, double relaxation_rate,
-                     double factor_rate, double background_rate, std::uintptr_t stream) {
-                    const SolverSettings settings{
-                        steps,           object_rate,    probe_rate,        position_rate,
-                        position_limit,  regularisation, projections_first, coefficient_rate,
-                        relaxation_rate, factor_rate,    background_rate};
-                    PtychographyPlan& taken = loss.get();
-                    Arrays("PtychographySolver", loss).read("probe", like, Values::Real);
-                    const struct Leave {
-                      Self& loss;
-                      ~Leave() { loss.clear(); } // what was taken is of no use, be the solver made or refused
-                    } leave{loss};
-                    return make_plan<SolverPlan>(
-                        "PtychographySolver", like, stream, [&]<Backend backend, class T>(Queue queue) {
-                          const std::lock_guard lock(loss.mutex);
-                          return Ptychography<backend, T>::solver(queue, taken, settings);
-                        });
-                  })
+      .def_static(
+          "make",
+          [](const Object& like, Self& loss, const std::string& steps, double object_rate, double probe_rate,
+             double position_rate, double position_limit, double regularisation,
+             std::int64_t projections_first, double coefficient_rate, double relaxation_rate,
+             double factor_rate, double background_rate, const std::string& position_moves,
+             const std::vector<double>& amplitude_limits, std::optional<double> probe_support,
+             double total_variation, std::uintptr_t stream) {
+            const SolverSettings settings{
+                steps,           object_rate,       probe_rate,       position_rate,   position_limit,
+                regularisation,  projections_first, coefficient_rate, relaxation_rate, factor_rate,
+                background_rate, position_moves,    amplitude_limits, probe_support,   total_variation};
+            PtychographyPlan& taken = loss.get();
+            Arrays("PtychographySolver", loss).read("probe", like, Values::Real);
+            const struct Leave {
+              Self& loss;
+              ~Leave() { loss.clear(); } // what was taken is of no use, be the solver made or refused
+            } leave{loss};
+            return make_plan<SolverPlan>("PtychographySolver", like, stream,
+                                         [&]<Backend backend, class T>(Queue queue) {
+                                           const std::lock_guard lock(loss.mutex);
+                                           return Ptychography<backend, T>::solver(queue, taken, settings);
+                                         });
+          },
+          nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg(),
+          nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg().none(), nb::arg(),
+          nb::arg())
       .def("set",
            [](Solver& self, int part, const Object& value, std::uintptr_t stream) {
              Arrays arrays("PtychographySolver", self);
@@ -149,6 +167,14 @@ void define_ptychography(nb::module_& module) {
            [](Solver& self, double factor) {
              const Arrays arrays("PtychographySolver", self);
              use_plan(self, arrays, [&](SolverPlan& plan) { plan.set_rate_factor(factor); });
+           })
+      .def("set_object_support",
+           [](Solver& self, const Object& support, double beyond, std::uintptr_t stream) {
+             Arrays arrays("PtychographySolver", self);
+             const Tensor pixels = arrays.read("object_support", support, Values::Real);
+             use_plan(self, arrays, [&](SolverPlan& plan) {
+               plan.set_object_support(arrays.queue(stream), pixels, beyond);
+             });
            })
       .def("losses", [](Solver& self, std::uintptr_t stream) {
         const Arrays arrays("PtychographySolver.losses", self);

@@ -4,6 +4,7 @@
 #include <bracewell/interpolation/cubic_bspline.hpp>
 #include <bracewell/interpolation/linear.hpp>
 #include <bracewell/project/points.hpp>
+#include <bracewell/project/project_lines.hpp>
 
 namespace Bracewell::Python {
 namespace {
@@ -116,6 +117,39 @@ void Points<backend, Real>::insert_gradients(Queue queue, const Tensor& values, 
                                         grid_of<Value, const Value, D>(cotangent), gradients,
                                         options_of("insert_gradients", settings));
   });
+}
+
+namespace {
+
+Poses<Real, Space::memory_space> poses_of(const PoseTensors& poses) {
+  return {array_of<const Real, Space>(poses.matrices), array_of<const Real, Space>(poses.shifts)};
+}
+
+} // namespace
+
+template <>
+void Lines<backend, Real>::project(Queue queue, const Tensor& volume, const PoseTensors& poses,
+                                   const Tensor& images) {
+  Impl::project_lines<Space, Real>(space_of<backend>(queue), array_of<const Real, Space>(volume),
+                                   poses_of(poses), array_of<Real, Space>(images));
+}
+
+template <>
+void Lines<backend, Real>::backproject(Queue queue, const Tensor& images, const PoseTensors& poses,
+                                       const Tensor& volume) {
+  Impl::backproject_lines<Space, Real>(space_of<backend>(queue), array_of<const Real, Space>(images),
+                                       poses_of(poses), array_of<Real, Space>(volume));
+}
+
+template <>
+void Lines<backend, Real>::gradients(Queue queue, const Tensor& volume, const PoseTensors& poses,
+                                     const Tensor& cotangent, const Tensor& of_volume,
+                                     const Tensor& of_matrices, const Tensor& of_shifts) {
+  Impl::project_lines_gradients<Space, Real>(space_of<backend>(queue), array_of<const Real, Space>(volume),
+                                             poses_of(poses), array_of<const Real, Space>(cotangent),
+                                             {.volume = array_of<Real, Space>(of_volume),
+                                              .matrices = array_of<Real, Space>(of_matrices),
+                                              .shifts = array_of<Real, Space>(of_shifts)});
 }
 
 } // namespace Bracewell::Python

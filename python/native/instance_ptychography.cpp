@@ -78,6 +78,9 @@ public:
   }
   void move_windows(Queue queue) override { solver_.move_windows(space_of<backend>(queue)); }
   void set_rate_factor(double factor) override { solver_.set_rate_factor(factor); }
+  void set_object_support(Queue queue, const Tensor& support, double beyond) override {
+    solver_.set_object_support(space_of<backend>(queue), array_of<const Real, Space>(support), beyond);
+  }
   std::vector<double> losses(Queue queue) const override { return solver_.losses(space_of<backend>(queue)); }
 
 private:
@@ -224,7 +227,19 @@ std::unique_ptr<PtychographyPlan> Ptychography<backend, Real>::loss(Queue queue,
   options.slice_fresnel_numbers = settings.slice_fresnel_numbers;
   options.pattern_factors = settings.pattern_factors;
   options.detector_background = settings.detector_background;
+  for (const auto& pair : settings.slice_shifts) {
+    if (pair.size() != 2)
+      Impl::fail("PtychographyLoss", "slice_shifts", "pairs of numbers",
+                 std::to_string(pair.size()) + " numbers");
+    options.slice_shifts.push_back({pair[0], pair[1]});
+  }
   return std::make_unique<Loss>(queue, positions, shape, options);
+}
+
+template <>
+bool Ptychography<backend, Real>::few_counts(Queue queue, const Tensor& patterns, const Tensor& weights) {
+  return choose_pattern_loss(space_of<backend>(queue), view_of<const Real, 3, Space>(patterns),
+                             array_of<const Real, Space>(weights)) == PatternLoss::Poisson;
 }
 
 template <>
@@ -240,6 +255,16 @@ std::unique_ptr<SolverPlan> Ptychography<backend, Real>::solver(Queue queue, Pty
                                     .relaxation_rate = settings.relaxation_rate,
                                     .factor_rate = settings.factor_rate,
                                     .background_rate = settings.background_rate};
+  if (!settings.amplitude_limits.empty()) {
+    if (settings.amplitude_limits.size() != 2)
+      Impl::fail("PtychographySolver", "amplitude_limits", "two numbers",
+                 std::to_string(settings.amplitude_limits.size()));
+    options.amplitude_limits = {settings.amplitude_limits[0], settings.amplitude_limits[1]};
+  }
+  options.probe_support = settings.probe_support;
+  options.total_variation = settings.total_variation;
+  options.position_moves = one_of<PositionMoves>("PtychographySolver", "position_moves",
+                                                 settings.position_moves, {"single", "affine", "both"});
   options.steps = one_of<PtychographySteps>("PtychographySolver", "steps", settings.steps,
                                             {"adam", "projections", "least_squares"});
   return std::make_unique<Solver>(queue, static_cast<Loss&>(loss).take(), options);

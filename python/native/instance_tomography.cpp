@@ -46,6 +46,10 @@ public:
 
   std::size_t memory_bytes() const override { return plan_.memory_bytes(); }
 
+  void set_points(Queue queue, const Tensor& points) override {
+    expect_rank("NonuniformFFT.set_points", "points", points, 2, "[points, axes]");
+    plan_.set_points(space_of<backend>(queue), view_of<const double, 2, Space>(points));
+  }
   void adjoint(Queue queue, const Tensor& samples, const Tensor& images) override {
     plan_.adjoint(space_of<backend>(queue), array_of<const Complex, Space>(samples),
                   array_of<Complex, Space>(images));
@@ -74,6 +78,12 @@ public:
 
   std::size_t memory_bytes() const override { return plan_.memory_bytes(); }
 
+  void set_points(Queue queue, const Tensor& points, const Tensor& targets) override {
+    expect_rank("NonuniformSums.set_points", "points", points, 2, "[points, axes]");
+    expect_rank("NonuniformSums.set_points", "targets", targets, 2, "[targets, axes]");
+    plan_.set_points(space_of<backend>(queue), view_of<const double, 2, Space>(points),
+                     view_of<const double, 2, Space>(targets));
+  }
   void forward(Queue queue, const Tensor& values, const Tensor& sums) override {
     plan_.forward(space_of<backend>(queue), array_of<const Complex, Space>(values),
                   array_of<Complex, Space>(sums));

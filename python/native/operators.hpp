@@ -135,6 +135,15 @@ struct Points {
                                const Tensor& of_values, const Tensor& of_points, const PointSettings&);
 };
 
+/// Sums along lines in real space.
+template <Backend backend, class T>
+struct Lines {
+  static void project(Queue, const Tensor& volume, const PoseTensors&, const Tensor& images);
+  static void backproject(Queue, const Tensor& images, const PoseTensors&, const Tensor& volume);
+  static void gradients(Queue, const Tensor& volume, const PoseTensors&, const Tensor& cotangent,
+                        const Tensor& of_volume, const Tensor& of_matrices, const Tensor& of_shifts);
+};
+
 template <Backend backend, class T>
 struct Contrast {
   static void evaluate(Queue, const ContrastParameters&, double pixel_size, const Tensor& values);
@@ -192,6 +201,7 @@ struct Reconstruct {
 };
 
 struct NonuniformPlan : Plan {
+  virtual void set_points(Queue, const Tensor& points) = 0; ///< as many as before
   virtual void adjoint(Queue, const Tensor& samples, const Tensor& images) = 0;
   virtual void forward(Queue, const Tensor& images, const Tensor& samples) = 0;
   virtual void point_gradients(Queue, const Tensor& images, const Tensor& samples, const Tensor& gradients,
@@ -203,6 +213,7 @@ struct ToeplitzPlan : Plan {
 };
 
 struct SumsPlan : Plan {
+  virtual void set_points(Queue, const Tensor& points, const Tensor& targets) = 0;
   virtual void forward(Queue, const Tensor& values, const Tensor& sums) = 0;
   virtual void adjoint(Queue, const Tensor& sums, const Tensor& values) = 0;
 };
@@ -348,6 +359,7 @@ struct PtychographySettings {
   std::vector<double> slice_fresnel_numbers; ///< one less than there are slices
   int relaxation = 0;
   bool pattern_factors = false, detector_background = false;
+  std::vector<std::vector<double>> slice_shifts = {}; ///< none, or one less than there are slices
 };
 
 struct PtychographyTensors {
@@ -367,6 +379,10 @@ struct SolverSettings {
   double object_rate = 0.01, probe_rate = 0.001, position_rate = 0, position_limit = 5, regularisation = 1;
   std::int64_t projections_first = 0;
   double coefficient_rate = 0.01, relaxation_rate = 0.001, factor_rate = 0.01, background_rate = 0.1;
+  std::string position_moves = "single";     ///< single, affine, both
+  std::vector<double> amplitude_limits = {}; ///< two, or none
+  std::optional<double> probe_support = {};
+  double total_variation = 0;
 };
 
 /// Of PtychographySchedule: passes, batches, passes of projections, rates of object and probe, then a factor for each pass.
@@ -381,6 +397,7 @@ struct SolverPlan : Plan {
   virtual void step(Queue, const Tensor& subset) = 0;
   virtual void move_windows(Queue) = 0;
   virtual void set_rate_factor(double) = 0;
+  virtual void set_object_support(Queue, const Tensor& support, double beyond) = 0;
   /// Waits.
   virtual std::vector<double> losses(Queue) const = 0;
 };
@@ -409,6 +426,8 @@ template <Backend backend, class T>
 struct Ptychography {
   static std::unique_ptr<AberratedProbePlan> lens(Queue, const LensSettings&);
   static std::unique_ptr<PtychographyPlan> loss(Queue, const Tensor& positions, const PtychographySettings&);
+  /// choose_pattern_loss: whether it is Poisson's, else the amplitudes'. Waits.
+  static bool few_counts(Queue, const Tensor& patterns, const Tensor& weights);
   /// Takes the loss, of the same backend and precision, over: no call of it may follow.
   static std::unique_ptr<SolverPlan> solver(Queue, PtychographyPlan& loss, const SolverSettings&);
   static std::unique_ptr<AdamPlan> adam(Queue, const std::vector<std::size_t>& sizes, double beta1,

@@ -1,15 +1,17 @@
 # SPDX-License-Identifier: MIT
-"""Calls every function and plan with arguments out of range. `python python/tests/fuzz_arguments.py [CALLS] [SEED]`: each call ends
-in a result, or in an error of one sentence; a crash prints the last call of the process. 100,000 calls take minutes."""
+"""Calls every function and plan with arguments out of range. `python python/tests/fuzz_arguments.py [CALLS] [SEED] [JOURNAL]`: each
+call ends in a result, or in an error of one sentence; after a crash the journal names the seed, the function and what was changed.
+`./dev check calls [CALLS] [SEED]` does so with a module that was built for sanitizers."""
 
 import faulthandler
+import os
 import sys
 import warnings
 
 import numpy as np
 
 import bracewell
-from bracewell import finufft
+from bracewell import cufinufft, finufft
 
 KINDS = [np.float32, np.float64, np.complex64, np.complex128, np.int32, np.int64, np.uint8, bool, np.float16, object, ">f4"]
 WORDS = ["linear", "fourier", "line", "log_polar", "amplitude", "poisson", "none", "ramp", "edge", "zero", "sorting", "wavelet", "all",
@@ -70,6 +72,7 @@ def likely(some):
             built = {name: given.pop(name) for name in list(given) if name in made}
             return getattr(kind(**built), method)(**given)
 
+        call.__qualname__ = f"{kind.__name__}.{method}"
         return call, {**made, **arguments}
 
     def ptychography(object, probe, subset, **given):
@@ -97,7 +100,20 @@ def likely(some):
     yield plan(bracewell.NonuniformFFT, dict(points=points, shape=(n, n), tolerance=1e-4, oversampling=None), "adjoint",
                samples=some.array((2, 7), wave))
     yield plan(bracewell.ToeplitzNormal, dict(points=points, shape=(n, n), weights=None), "execute", images=image)
+    yield plan(bracewell.NonuniformFFT, dict(points=points, shape=(n, n)), "point_gradients", images=some.array((n, n), wave),
+               samples=some.array((7,), wave))
     yield plan(bracewell.NonuniformSums, dict(points=points, targets=points), "forward", values=some.array((7,), wave))
+    places = some.array((1, 6, 3), real)
+    lists = dict(points=places, interpolation="linear", mates="single")
+    yield bracewell.sample, dict(lists, grid=volume, width=n)
+    yield bracewell.sample_gradients, dict(lists, grid=volume, cotangent=some.array((1, 6), wave), wanted=("grid", "points"), width=n)
+    yield bracewell.insert, dict(lists, values=some.array((1, 6), wave), shape=(n, n, n), batches=None)
+    yield bracewell.insert_gradients, dict(lists, values=some.array((1, 6), wave), cotangent=volume, wanted=("values", "points"), width=n)
+    lens = dict(probe_size=n, detector=n + 1, wavelength=0.02, pixel_size=0.2, convergence_angle=0.025)
+    yield plan(bracewell.AberratedProbe, lens, "evaluate", parameters=some.array((5,), real))
+    yield plan(bracewell.AberratedProbe, lens, "gradients", parameters=some.array((5,), real), probe_gradient=some.array((n, n), wave))
+    yield plan(bracewell.Adam, dict(parameters=[image.copy()], learning_rates=0.1), "step", gradients=[image])
+    yield plan(cufinufft.Plan, dict(nufft_type=2, n_modes=(n, n), eps=1e-4, upsampfac=0), "setpts", x=points[:, 0], y=points[:, 1])
     yield plan(finufft.Plan, dict(nufft_type=1, n_modes=(n, n), n_trans=1, eps=1e-4, isign=1, dtype="complex128", modeord=0), "setpts",
                x=points[:, 0], y=points[:, 1])
     yield finufft.nufft2d1, dict(x=points[:, 0], y=points[:, 1], c=some.array((7,), wave), n_modes=(n, n), eps=1e-4)
@@ -144,8 +160,9 @@ def likely(some):
                reference=bracewell.PreparedReference(np.ones((1, n, *half), wave), width=n))
 
 
-def main(calls=1000, seed=0):
+def main(calls=1000, seed=0, journal=None):
     faulthandler.enable()
+    book = os.open(journal, os.O_WRONLY | os.O_CREAT | os.O_TRUNC) if journal else None
     warnings.simplefilter("ignore")
     outcomes, lines = {}, set()
     done = 0
@@ -153,11 +170,15 @@ def main(calls=1000, seed=0):
         seed += 1
         some = Arguments(seed)
         for function, arguments in likely(some):
-            arguments, name = dict(arguments), None
+            arguments, name, changed = dict(arguments), None, []
             for _ in range(some.random.integers(0, 3)):
                 name = some.pick(sorted(arguments))
                 arguments[name] = some.anything()
+                changed.append(name)
             done += 1
+            if book is not None:
+                what = {name: arguments[name] for name in changed}
+                os.pwrite(book, f"call {done}, seed {seed}: {getattr(function, '__qualname__', function)}: {what}".ljust(2000)[:2000].encode() + b"\n", 0)
             # Sizes that are right in principle and fill the memory are no mistake.
             if name == "degrees" or any(isinstance(value, (int, float)) and abs(value) >= 1e3 and value == value for value in arguments.values()) or \
                     any(isinstance(value, tuple) and 10**6 in value for value in arguments.values()):
@@ -169,7 +190,9 @@ def main(calls=1000, seed=0):
             except Exception as error:  # noqa: BLE001
                 outcome, words = type(error).__name__, str(error)
                 where = getattr(function, "__qualname__", str(function))
-                if not isinstance(error, (ValueError, TypeError, NotImplementedError)) or "\n" in words:
+                if isinstance(error, MemoryError) or "allocation" in words:
+                    outcome = "no memory"
+                elif not isinstance(error, (ValueError, TypeError, NotImplementedError)) or "\n" in words:
                     lines.add(f"{where}: {name}: {outcome}: {words.splitlines()[0][:110]}")
             outcomes[outcome] = outcomes.get(outcome, 0) + 1
     print(f"{done} calls, seeds to {seed}: {outcomes}")
@@ -181,5 +204,5 @@ def test_arguments_out_of_range_do_not_crash():
 
 
 if __name__ == "__main__":
-    for line in main(*map(int, sys.argv[1:])):
+    for line in main(*map(int, sys.argv[1:3]), *sys.argv[3:4]):
         print(line)

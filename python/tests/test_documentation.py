@@ -39,3 +39,5 @@ def test_what_the_table_of_parity_names_is_there():
             assert re.search(rf"\b{name}\b", headers), name
         for name in names(ours.split(" - (")[0].split("- (")[0]) + (names(theirs) if "the same name" in ours else []):
             assert hasattr(bracewell, name), name
+        for name in re.findall(r"`bracewell\.(\w+)`", ours):
+            assert importlib.util.find_spec(f"bracewell.{name}"), name

@@ -148,12 +148,66 @@ def test_what_holds_memory_is_not_copied():
         assert repr(held).startswith(f"bracewell.{type(held).__name__}(")
 
 
-def test_points_are_replaced(rng):
-    points, samples = rng.uniform(-0.5, 0.5, (2, 30, 2)), rng.normal(size=20) + 0j
+@pytest.mark.parametrize("kind", (np.complex64, np.complex128))
+def test_points_are_replaced(rng, kind):
+    points, samples = rng.uniform(-0.5, 0.5, (2, 30, 2)), rng.normal(size=30).astype(kind)
     plan = bracewell.NonuniformFFT(points[0], (6, 7))
-    plan.adjoint(np.ones(30, complex))
-    plan.set_points(points[1, :20])
-    np.testing.assert_array_equal(plan.adjoint(samples), bracewell.NonuniformFFT(points[1, :20], (6, 7)).adjoint(samples))
+    plan.adjoint(samples)
+    compiled = [kept[1] for kept in plan._plans.values()]
+    for count, again in ((30, True), (20, False), (20, True)):
+        at = rng.uniform(-0.5, 0.5, (count, 2))
+        plan.set_points(at)
+        found = plan.adjoint(samples[:count])
+        np.testing.assert_array_equal(found, bracewell.NonuniformFFT(at, (6, 7)).adjoint(samples[:count]))
+        turns = np.indices((6, 7)).reshape(2, -1).T[:, ::-1] - [3, 3]  # columns x, y
+        direct = (np.exp(2j * np.pi * turns @ at.T) @ samples[:count]).reshape(6, 7)
+        assert np.linalg.norm(found - direct) < 1e-4 * np.linalg.norm(direct)
+        assert ([kept[1] for kept in plan._plans.values()] == compiled) is again
+        compiled = [kept[1] for kept in plan._plans.values()]
+    for other in (copy.deepcopy(plan), pickle.loads(pickle.dumps(plan))):
+        np.testing.assert_array_equal(other.adjoint(samples[:20]), found)
+
+
+def test_points_that_are_refused_leave_nothing(rng):
+    points, samples = rng.uniform(-0.5, 0.5, (2, 30, 2)), rng.normal(size=30) + 0j
+    for plan, others in ((bracewell.NonuniformFFT(points[0], (6, 7)), ()), (bracewell.NonuniformSums(points[0], points[0] * 9), (points[1],))):
+        use = plan.adjoint if not others else plan.forward
+        use(samples)
+        for wrong in (np.full((30, 2), np.nan), np.full((30, 3), 0.1)):
+            plan.set_points(wrong, *others)
+            for _ in range(2):
+                with pytest.raises(ValueError, match="(points|targets): expected"):
+                    use(samples)
+        plan.set_points(points[1], *others)
+        fresh = bracewell.NonuniformSums(points[1], *others).forward if others else bracewell.NonuniformFFT(points[1], (6, 7)).adjoint
+        np.testing.assert_array_equal(use(samples), fresh(samples))
+
+
+def test_points_of_sums_are_replaced(rng):
+    values = rng.normal(size=30) + 1j * rng.normal(size=30)
+    plan = bracewell.NonuniformSums(rng.uniform(-3, 3, (30, 2)), rng.uniform(-2, 2, (25, 2)), tolerance=1e-9)
+    plan.forward(values)
+    for reach, count in ((2, 30), (9, 30), (1, 12)):
+        points, targets = rng.uniform(-reach, reach, (count, 2)), rng.uniform(-2, 2, (25, 2))
+        plan.set_points(points, targets)
+        direct = np.exp(2j * np.pi * targets @ points.T) @ values[:count]
+        assert np.linalg.norm(plan.forward(values[:count]) - direct) < 1e-9 * np.linalg.norm(direct)
+
+
+def test_finufft_takes_other_points(rng):
+    for kind, modes in ((1, (6, 7)), (2, (6, 7)), (3, 2)):
+        plan = finufft.Plan(kind, modes, eps=1e-9)
+        for count in (30, 30, 20):
+            x, y = rng.uniform(-3, 3, (2, count))
+            targets = rng.uniform(-2, 2, (2, count)) if kind == 3 else np.indices((6, 7)).reshape(2, -1) - [[3], [3]]
+            plan.setpts(x, y, None, *(targets if kind == 3 else ()))
+            matrix = np.exp(1j * (targets[0][:, None] * x + targets[1][:, None] * y))
+            if kind == 2:
+                matrix = matrix.conj().T
+            data = rng.normal(size=matrix.shape[1]) + 1j * rng.normal(size=matrix.shape[1])
+            direct = matrix @ data
+            found = plan.execute(data.reshape(6, 7) if kind == 2 else data).ravel()
+            assert np.linalg.norm(found - direct) < 1e-9 * np.linalg.norm(direct)
 
 
 def test_finufft_warns_where_the_tolerance_is_below_precision(rng):

@@ -86,3 +86,75 @@ def test_a_back_end_of_mri_nufft_is_its_transform(rng):
         assert relative_error(operator.adj_op(data), exact.adj_op(data)) < 1e-4
     operator = mrinufft.get_operator("bracewell")(samples, (8, 10), eps=1e-5)
     assert relative_error(operator.gram(image[0]), operator.adj_op(operator.op(image[0]))) < 1e-4
+
+
+class Container:
+    """What an operator of CIL meets of its data."""
+
+    def __init__(self, shape):
+        self.values = np.empty(shape, np.float32)
+
+    def as_array(self):
+        return self.values
+
+    def fill(self, values):
+        assert values.shape == self.values.shape
+        self.values[...] = values
+
+
+class LinearOperator:
+    def __init__(self, domain_geometry, range_geometry):
+        self.domain_geometry, self.range_geometry = lambda: domain_geometry, lambda: range_geometry
+
+
+def geometries(angles, labels, side, width, rows, size, axis):
+    """CIL's descriptions of an image and a parallel scan."""
+    from types import SimpleNamespace as Names
+
+    extents = {"angle": len(angles), "horizontal": width, "vertical": rows}
+    shape, pad = tuple(extents[label] for label in labels), [0.0] * (len(labels) - 2)
+    system = Names(ray=Names(direction=[0.0, 1.0, *pad]), detector=Names(position=[0.0, 0.0, *pad], direction_x=[1.0, 0.0, *pad],
+                                                                          direction_y=[0.0, 0.0, 1.0]),
+                   rotation_axis=Names(position=[axis, 0.0, *pad], direction=[0.0, 0.0, 1.0]))
+    config = Names(system=system, panel=Names(origin="bottom-left", num_pixels=[width, rows], pixel_size=[size, size]),
+                   angles=Names(angle_data=angles, initial_angle=10.0, angle_unit="degree"))
+    image = (rows, side, side)[3 - len(labels):]
+    return (Names(voxel_num_x=side, voxel_num_y=side, voxel_num_z=rows, voxel_size_x=size, voxel_size_y=size, center_x=0, center_y=0,
+                  shape=image, allocate=lambda value: Container(image)),
+            Names(shape=shape, dimension_labels=labels, geom_type="parallel", config=config, allocate=lambda value: Container(shape)))
+
+
+@pytest.mark.parametrize("labels", [("angle", "horizontal"), ("vertical", "angle", "horizontal"), ("angle", "vertical", "horizontal")])
+@pytest.mark.parametrize("side, width", [(24, 30), (25, 29)])
+def test_an_operator_for_cil_sees_line_integrals(rng, monkeypatch, labels, side, width):
+    import sys
+    from types import SimpleNamespace as Names
+
+    monkeypatch.delitem(sys.modules, "bracewell.hubs.cil", raising=False)
+    monkeypatch.setitem(sys.modules, "cil", Names())
+    monkeypatch.setitem(sys.modules, "cil.optimisation", Names())
+    monkeypatch.setitem(sys.modules, "cil.optimisation.operators", Names(LinearOperator=LinearOperator))
+    from bracewell.hubs.cil import ProjectionOperator
+
+    size, axis, angles = 0.5, 0.8, np.arange(0, 180, 25.0)
+    image_geometry, scan = geometries(angles, labels, side, width, 3, size, axis)
+    operator = ProjectionOperator(image_geometry, scan, tolerance=1e-6)
+    blobs = [(2.0, -1.5, 1.0), (-1.2, 0.8, 2.0)]  # x, y from the middle, and the height, of Gaussians of width 0.9
+    at = (np.arange(side) - (side - 1) / 2) * size
+    image = sum(height * np.exp(-((at - x)**2 + (at[:, None] - y)**2) / (2 * 0.9**2)) for x, y, height in blobs)
+    x = Container(image_geometry.shape)
+    x.values[...] = image
+    theta, s = np.radians(angles + 10)[:, None], (np.arange(width) - (width - 1) / 2) * size - axis
+    exact = sum(height * 0.9 * np.sqrt(2 * np.pi) * np.exp(-(s - a * np.cos(theta) + b * np.sin(theta))**2 / (2 * 0.9**2))
+                for a, b, height in blobs)
+    exact = exact[:, None] if labels[1] == "vertical" else exact
+    found = operator.direct(x)
+    assert relative_error(found.values, np.broadcast_to(exact, scan.shape)) < 2e-3
+    y, out = Container(scan.shape), Container(image_geometry.shape)
+    x.values[...], y.values[...] = rng.normal(size=x.values.shape), rng.normal(size=y.values.shape)
+    assert operator.adjoint(y, out=out) is out
+    one, other = np.vdot(operator.direct(x).values, y.values), np.vdot(x.values, out.values)
+    assert abs(one - other) < 1e-5 * np.linalg.norm(operator.direct(x).values) * np.linalg.norm(y.values)
+    scan.config.panel.origin = "top-left"
+    with pytest.raises(ValueError, match="origin of the panel: expected bottom-left, found top-left"):
+        ProjectionOperator(image_geometry, scan)

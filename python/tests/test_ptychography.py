@@ -253,6 +253,72 @@ def test_few_counts_are_compared_by_poisson(rng):
     assert make(few.astype(np.uint16), scale="pattern").loss == "amplitude"
 
 
+def test_what_is_known_of_the_object_and_the_probe_holds(rng):
+    object_, probe, patterns = example(rng)
+    make = lambda **more: bracewell.PtychographySolver(bracewell.PtychographyLoss(patterns, WHOLE, SIZE, M), probe,
+                                                       **{"object_rate": 0.2, "probe_rate": 0.1, **more})
+    support = np.zeros(SIZE, bool)
+    support[3:9, 4:11] = True
+    for beyond in (1, 0):
+        solver = make(object_support=support, beyond_support=beyond, amplitude_limits=(0, 1.05), probe_support=2.5)
+        for _ in range(3):
+            solver.step()
+        assert (solver.amplitude[~support] == beyond).all() and (solver.phase[~support] == 0).all()
+        assert (solver.phase[support] != 0).all() and solver.amplitude.max() <= 1.05
+        y, x = np.mgrid[:M, :M] - M // 2
+        assert ((solver.probe[0] == 0) == (np.hypot(y, x) > 2.5)).all()
+    rough, smooth = make(), make(total_variation=0.5)
+    for solver in (rough, smooth):
+        solver.step()
+    variation = lambda values: abs(np.diff(values, axis=0)).sum() + abs(np.diff(values, axis=1)).sum()
+    assert variation(smooth.phase) < 0.7 * variation(rough.phase)
+    for options, words in (({"amplitude_limits": (1, 0)}, "amplitude_limits: expected two numbers"),
+                           ({"amplitude_limits": (1,)}, "amplitude_limits: expected two numbers, found 1"),
+                           ({"object_support": support.T}, "support: expected"),
+                           ({"total_variation": -1}, "total_variation: expected"),
+                           ({"position_moves": "some"}, "position_moves: expected single, affine or both")):
+        with pytest.raises(ValueError, match=words):
+            make(**options)
+
+
+def test_a_scale_of_the_scan_is_found_behind_a_known_probe(rng):
+    y, x = np.mgrid[:44, :44]
+    object_ = np.exp(1j * np.cos(0.5 * y) * np.sin(0.43 * x))
+    k = np.fft.fftfreq(16)
+    probe = np.exp(-((y[:16, :16] - 8)**2 + (x[:16, :16] - 8)**2) * (1 / 18 - 0.06j))
+    written = np.array([(r, c) for r in range(3, 25, 5) for c in range(3, 25, 5)], float)
+    true = written + (written - written.mean(0)) @ np.array([[0.025, 0.01], [-0.02, -0.03]])
+    patterns = []
+    for place in true:
+        row, column = np.floor(place + 0.5).astype(int)
+        f = place - (row, column)
+        moved = np.fft.ifft2(np.fft.fft2(probe) * np.exp(-2j * np.pi * (k[:, None] * f[0] + k * f[1])))
+        patterns.append(abs(np.fft.fft2(object_[row:row + 16, column:column + 16] * moved))**2)
+    loss = bracewell.PtychographyLoss(np.array(patterns), written, object_.shape, 16, scale="none", refine_positions=True)
+    solver = bracewell.PtychographySolver(loss, probe, abs(object_), np.angle(object_), object_rate=0, probe_rate=0,
+                                          position_rate=0.05, position_moves="affine")
+    for step in range(150):
+        solver.set_rate_factor(min(1, 2 - step / 75))
+        solver.step()
+    assert abs(true - written).max() > 0.4
+    assert abs(written + solver.displacements - true).max() < 0.03
+
+
+def test_the_beam_moves_between_the_slices_of_a_tilted_specimen(rng):
+    slices = np.exp(1j * rng.normal(size=(2, *SIZE)))
+    probe = rng.normal(size=(M, M)) + 1j * rng.normal(size=(M, M))
+    patterns = []
+    for row, column in WHOLE.astype(int):
+        one, two = slices[:, row:row + M, column:column + M]
+        patterns.append(abs(np.fft.fft2(two * np.roll(one * probe, (2, -1), (0, 1))))**2)  # no way but a move
+    make = lambda **more: bracewell.PtychographyLoss(np.array(patterns), WHOLE, SIZE, M, scale="none",
+                                                     slice_fresnel_numbers=[1e15], **more)
+    assert make(slice_shifts=[(2, -1)]).evaluate(slices, probe, wanted=()).loss[0] < 1e-18
+    assert make().evaluate(slices, probe, wanted=()).loss[0] > 0.1
+    with pytest.raises(ValueError, match="slice_shifts: expected none or 1 pairs"):
+        make(slice_shifts=[(2, -1), (0, 0)])
+
+
 def test_object_and_probe_are_changed_between_steps(rng):
     object_, probe, patterns = example(rng)
     solver = bracewell.PtychographySolver(bracewell.PtychographyLoss(patterns, WHOLE, SIZE, M), probe, object_rate=0)

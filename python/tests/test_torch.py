@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: MIT
 """bracewell.torch: derivatives against finite differences, torch.compile, and what is refused."""
 
+import pickle
+
 import pytest
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed")
@@ -80,6 +82,48 @@ def test_the_ptychographic_loss_has_exact_gradients():
         gradient.abs().sum().backward()
 
 
+def lens_of(optics, m, n, wavelength, pixel, angle):
+    """The probe of AberratedProbe by its equations (Cs in the unit of lengths), in torch."""
+    k = torch.fft.fftfreq(n, pixel, dtype=torch.float64)
+    row, column = torch.meshgrid(k, k, indexing="ij")
+    k, theta, k_max = torch.hypot(row, column), torch.atan2(column, row), angle / wavelength
+    chi = torch.pi * wavelength * k**2 * (optics[0] + optics[2] * torch.cos(2 * (theta - optics[3])))
+    chi = chi + torch.pi / 2 * wavelength**3 * optics[1] * k**4
+    wave = torch.fft.ifft2(torch.exp(1j * chi) / (1 + torch.exp(-(k_max - k) / (k_max * (optics[4].abs() + 0.01)))))
+    first = n // 2 - m // 2
+    return torch.fft.fftshift(wave / torch.linalg.norm(wave))[first:first + m, first:first + m]
+
+
+@pytest.mark.parametrize("m, n", [(12, 20), (13, 21)])
+def test_a_lens_has_gradients_of_its_aberrations(m, n):
+    optics = dict(wavelength=0.02, pixel_size=0.2, convergence_angle=0.025)
+    lens = operators.AberratedProbe(m, n, cs_to_length=1, **optics)
+    values = torch.tensor([40.0, 20.0, 15.0, 0.4, 0.07], dtype=torch.float64, requires_grad=True)
+    plain = lambda given: lens_of(given, m, n, 0.02, 0.2, 0.025)
+    torch.testing.assert_close(lens(values), plain(values))
+    # The loss of a scan, whose gradients lead through the probe to the lens: against torch's own derivatives of the equations.
+    patterns, positions = torch.rand(3, n, n, dtype=torch.float64), [[0, 1.5], [2, 0], [3, 3]]
+    loss = operators.PtychographyLoss(patterns, positions, (m + 4, m + 4), m)
+    object_ = waves(m + 4, m + 4)
+    found = torch.autograd.grad(loss(object_, lens(values)), (values, object_))
+    expected = torch.autograd.grad(loss(object_, plain(values)), (values, object_))
+    for one, other in zip(found, expected):
+        torch.testing.assert_close(one, other, rtol=1e-8, atol=1e-14)
+    # Scaled so that a step of finite differences is small in every unit.
+    units = torch.tensor([1.0, 1.0, 1.0, 0.1, 0.01], dtype=torch.float64)
+    assert gradcheck(lambda given: lens(given * units), (values.detach() / units).requires_grad_(), atol=1e-6)
+    torch.testing.assert_close(torch.compile(lens, backend="aot_eager")(values), plain(values))
+    both = torch.func.vmap(lens)(torch.stack([values.detach(), values.detach() * 1.1]))
+    torch.testing.assert_close(both[1], plain(values.detach() * 1.1))
+    with pytest.raises(NotImplementedError, match="AberratedProbe"):
+        torch.func.jvp(lens, (values.detach(),), (torch.ones(5, dtype=torch.float64),))
+    with pytest.raises(NotImplementedError, match="gradient of a gradient"):
+        first, = torch.autograd.grad(lens(values).abs().sum(), values, create_graph=True)
+        first.sum().backward()
+    copy = pickle.loads(pickle.dumps(lens))
+    assert torch.equal(copy(values), lens(values)) and repr(copy).startswith("bracewell.torch.AberratedProbe(probe_size=")
+
+
 def test_compiled_functions_give_the_same():
     volume, matrices, shifts, _, _, options = problem(3, 2, 6, 8)
     beam = operators.Tomography(ANGLES, 8)
@@ -128,6 +172,73 @@ def test_torch_projectors_functions_are_those_of_the_package():
     assert data.shape == weight.shape == (1, 16, 16, 9)
     with pytest.raises(ValueError, match="must be even"):
         peer.project_2d_forw(torch.zeros(7, 5, dtype=torch.complex64), torch.eye(2))
+
+
+def test_tensors_that_nothing_follows_need_no_dispatcher():
+    from torch.utils._python_dispatch import TorchDispatchMode
+
+    class Names(TorchDispatchMode):
+        def __init__(self):
+            super().__init__()
+            self.seen = []
+
+        def __torch_dispatch__(self, function, types, args=(), kwargs=None):
+            self.seen.append(str(function))
+            return function(*args, **(kwargs or {}))
+
+    peer = pytest.importorskip("bracewell.torch_projectors")
+    volume, matrices = torch.randn(1, 8, 8, 5, dtype=torch.complex64), torch.eye(3).reshape(1, 1, 3, 3)
+    with torch.profiler.profile() as profile:
+        expected = peer.project_3d_to_2d_forw(volume, matrices)
+        with_gradient = peer.project_3d_to_2d_forw(volume.clone().requires_grad_(), matrices)
+    assert not [event.name for event in profile.events() if event.name.startswith("bracewell::")]
+    assert torch.equal(expected, with_gradient) and with_gradient.requires_grad
+    with Names() as names:  # a mode sees the operator, and so do tensors without data
+        assert torch.equal(peer.project_3d_to_2d_forw(volume, matrices), expected)
+    assert any("bracewell.project" in name for name in names.seen)
+    with torch._subclasses.FakeTensorMode() as mode:
+        fake = peer.project_3d_to_2d_forw(mode.from_tensor(volume), mode.from_tensor(matrices))
+    assert fake.shape == expected.shape and fake.dtype == expected.dtype
+
+
+def test_wrong_calls_are_wrong_every_time():
+    peer = pytest.importorskip("bracewell.torch_projectors")
+    volume, matrices = torch.randn(1, 8, 8, 5, dtype=torch.complex64), torch.eye(3).reshape(1, 1, 3, 3)
+    for _ in range(2):
+        peer.project_3d_to_2d_forw(volume, matrices)
+        with pytest.raises(ValueError, match="expected a square"):
+            peer.project_3d_to_2d_forw(volume, matrices, output_shape=(8, 6))
+        with pytest.raises(ValueError, match="shifts: expected"):
+            peer.project_3d_to_2d_forw(volume, matrices, shifts=torch.zeros(1, 1, 3))
+        with pytest.raises(ValueError, match="linear or cubic"):
+            peer.project_3d_to_2d_forw(volume, matrices, interpolation="nearest")
+        with pytest.raises(TypeError, match="matrices: expected an array"):
+            bracewell.project(volume, [[1, 0], [0, 1]])
+        with pytest.raises(TypeError, match="width: expected a whole number"):
+            bracewell.project(volume, matrices, width=[8])
+
+
+def test_the_drop_in_compiles():
+    peer = pytest.importorskip("bracewell.torch_projectors")
+    volume, matrices = torch.randn(1, 8, 8, 5, dtype=torch.complex64), torch.eye(3).reshape(1, 1, 3, 3)
+
+    def work(volume, matrices):
+        return peer.project_3d_to_2d_forw(volume, matrices, output_shape=(6, 6)).abs().sum()
+
+    leaves = [volume.clone().requires_grad_(), volume.clone().requires_grad_()]
+    for leaf, function in zip(leaves, (work, torch.compile(work, fullgraph=True, backend="aot_eager"))):
+        function(leaf, matrices).backward()
+    assert torch.allclose(leaves[0].grad, leaves[1].grad)
+
+
+def test_dual_numbers_have_tangents_without_transforms():
+    from torch.autograd import forward_ad
+
+    volume, matrices, shifts, _, _, _ = (value.detach() if isinstance(value, torch.Tensor) else value for value in problem(3, 2, 6, 6))
+    direction = torch.randn_like(volume)
+    with forward_ad.dual_level():
+        found = forward_ad.unpack_dual(operators.project(forward_ad.make_dual(volume, direction), matrices, shifts)).tangent
+    assert torch.allclose(found, operators.project(direction, matrices, shifts))
 
 
 # ---- Forward mode, gradients of gradients, vmap, and gradients of where samples are ------------------------------------

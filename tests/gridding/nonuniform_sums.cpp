@@ -134,6 +134,30 @@ TEST_CASE("other points and targets for the same plan, in the same memory where 
   check<double, 2>(plan, fewer, targets, options); // nothing was changed
 }
 
+TEMPLATE_TEST_CASE("wide boxes take the grid that is the fastest, and meet the tolerance", "", float,
+                   double) {
+  const Space space;
+  const auto points = box<2>(60, 3, 60, 1), targets = box<2>(70, -1, 1, 2);
+  for (const double tolerance : {1e-2, sizeof(TestType) == 4 ? 1e-5 : 1e-11}) {
+    const GriddingOptions options{.tolerance = tolerance};
+    NonuniformSums<Space, 2, TestType> plan(space, points.device(), targets.device(), options);
+    check<TestType, 2>(plan, points, targets, options);
+    GriddingOptions twice = options;
+    twice.oversampling = 2;
+    const NonuniformSums<Space, 2, TestType> large(space, points.device(), targets.device(), twice);
+    check<TestType, 2>(large, points, targets, twice);
+    if (Bracewell::Impl::is_host<Space>)
+      CHECK(plan.memory_bytes() < 0.8 * double(large.memory_bytes()));
+    CHECK_THROWS_AS(plan.set_points(space, box<2>(60, 0, 3e4, 1).device(), targets.device()),
+                    Bracewell::Error);
+    for (const double reach : {59., 4., 70.}) { // in the same memory, and not
+      const auto others = box<2>(60, 3, reach, 3);
+      plan.set_points(space, others.device(), targets.device());
+      check<TestType, 2>(plan, others, targets, options);
+    }
+  }
+}
+
 TEST_CASE("without points sums are zero, and the reverse; fewer slices than the plan's") {
   const Space space;
   using Plan = NonuniformSums<Space, 1, double>;

@@ -55,6 +55,9 @@ TEMPLATE_TEST_CASE("rows of any size meet every tolerance with every strategy", 
   for (const auto strategy : strategies_of_rows())
     for (double tolerance = 1e-1; tolerance >= 0.9 * tightest; tolerance /= 10)
       check<TestType>(Points<1>::random(60), 101, {.tolerance = tolerance, .strategy = strategy});
+  for (double tolerance = 1e-1; tolerance >= 0.9 * tightest; tolerance /= 10)
+    for (int size = 6; size < 34; ++size)
+      check<TestType>(Points<1>::random(41), size, {.tolerance = tolerance});
   for (const int size : {1, 2, 3, 5, 16, 5000})
     for (const std::size_t count : {1, 2, 33})
       check<TestType>(Points<1>::random(count), size, {.tolerance = 10 * tightest});
@@ -69,6 +72,9 @@ TEST_CASE("rows: crowded points, many slices, both orders and signs") {
             Points<1>::random(50), 45,
             {.slices = slices, .tolerance = 1e-9, .strategy = strategy, .order = order, .sign = -1});
   }
+  // Grids that caches have no room for: hosts take a few slices at a time.
+  for (const auto order : {SampleOrder::SlicesFirst, SampleOrder::SlicesLast})
+    check<double>(Points<1>::random(20), 40000, {.slices = 5, .tolerance = 1e-9, .order = order});
   Points<1> edges;
   for (const double x : {0., 0.5, -0.5, 0.49999999, -1e-17, 1., 7.25, 1 / 64.})
     edges.list.push_back({x});

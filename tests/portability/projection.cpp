@@ -9,7 +9,9 @@
 #include <bracewell/project/expectation.hpp>
 #include <bracewell/project/points.hpp>
 #include <bracewell/project/project.hpp>
+#include <bracewell/project/project_lines.hpp>
 #include <bracewell/project/score_poses.hpp>
+#include <bracewell/project/template_matching.hpp>
 
 template <class T>
 struct Arguments {
@@ -108,6 +110,8 @@ expect<Bracewell::CatmullRom, Kokkos::complex<double>>(const Arguments<double>&,
                                                        const Arguments<double>::View<double***>&,
                                                        const Arguments<double>::View<double*>&);
 
+template class Bracewell::TemplateMatching<Kokkos::DefaultExecutionSpace, float>;
+
 // Building blocks in kernels of one's own.
 
 template <class T>
@@ -139,3 +143,13 @@ void user_operators(const Arguments<T>& a) {
 template void user_operators<Page::Lanczos>(const Arguments<float>&);
 template void user_operators<Bracewell::Linear>(const Arguments<double>&);
 template void every_operator<Page::Lanczos>(const Arguments<float>&);
+
+template <class T>
+void lines(const Arguments<T>& a, const typename Arguments<T>::template View<T****>& values) {
+  Bracewell::project_lines(a.space, values, {.matrices = values}, values);
+  Bracewell::backproject_lines(a.space, values, {.matrices = values}, values);
+  Bracewell::project_lines_gradients(a.space, values, {.matrices = values}, values, {.matrices = values});
+}
+
+template void lines(const Arguments<float>&, const Arguments<float>::View<float****>&);
+template void lines(const Arguments<double>&, const Arguments<double>::View<double****>&);

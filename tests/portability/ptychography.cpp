@@ -19,7 +19,8 @@ template <class T, class Storage, class Sizes>
 void launch(const Space& space, const Impl::FusedKernel<Space, T, Storage, Sizes>& kernel) {
   using Kernel = Impl::FusedKernel<Space, T, Storage, Sizes>;
   typename Kernel::Policy policy(space, 1, +Kernel::team_size);
-  policy.set_scratch_size(+Kernel::scratch_level, Kokkos::PerTeam(static_cast<int>(Kernel::scratch_bytes())));
+  policy.set_scratch_size(+Kernel::scratch_level,
+                          Kokkos::PerTeam(static_cast<std::size_t>(Kernel::scratch_bytes())));
   Kokkos::parallel_for("fused", policy, kernel);
 }
 template <class T, class Storage, class Sizes>
@@ -82,5 +83,6 @@ void every_operator(const Space& space, const ScanPositions<Space>& scan, const 
   exit_waves(space, scan, object, probe, waves);
   Propagator<Space, float>(space, 8, 1, 2.0).propagate(space, waves);
   compare_patterns(space, waves, targets, losses);
+  (void)choose_pattern_loss(space, targets);
   exit_wave_gradients(space, scan, object, probe, waves, {.object = object, .probe = probe});
 }

@@ -64,7 +64,8 @@ struct Page {
     using Block = SampleBlock<Space, T, 2>;
     const Sampler<Kernel, T, 3> sample(volume);
     for_each_sample<T>(
-        space, "project", box, images.extent(0), KOKKOS_LAMBDA(const PoseSamples<Space, T, 2>& samples) {
+        space, "project", box, std::int64_t(images.extent(0)),
+        KOKKOS_LAMBDA(const PoseSamples<Space, T, 2>& samples) {
           const Pose<T, 2, 3> pose(&matrices(samples.pose, 0, 0), &shifts(samples.pose, 0), oversampling,
                                    box);
           samples.for_each([&](const Block& block) {
@@ -91,8 +92,8 @@ struct Page {
                           const HalfSpectrum<T, 3>& copies) {
     const Inserter<Kernel, T, 3, Mates::Both> insert(copies);
     insert_samples(
-        space, "backproject", box, images.extent(0), matrices.data(), shifts.data(), oversampling, insert,
-        KOKKOS_LAMBDA(std::int64_t pose, const int(&k)[2], std::int64_t element) {
+        space, "backproject", box, std::int64_t(images.extent(0)), matrices.data(), shifts.data(),
+        oversampling, insert, KOKKOS_LAMBDA(std::int64_t pose, const int(&k)[2], std::int64_t element) {
           return T(0.5) * T(box.multiplicity(k[0])) * images(pose, element);
         });
   }
@@ -106,7 +107,8 @@ struct Page {
                              const View<T***, Space>& of_matrices, const View<T**, Space>& of_shifts) {
     const Sampler<Kernel, T, 3> sample(volume);
     for_each_sample<T>(
-        space, "gradients", box, cotangent.extent(0), KOKKOS_LAMBDA(const PoseSamples<Space, T, 2>& samples) {
+        space, "gradients", box, std::int64_t(cotangent.extent(0)),
+        KOKKOS_LAMBDA(const PoseSamples<Space, T, 2>& samples) {
           const auto p = samples.pose;
           const Pose<T, 2, 3> pose(&matrices(p, 0, 0), &shifts(p, 0), oversampling, box);
           PoseSums<T, 2, 3> sums;

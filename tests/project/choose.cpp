@@ -58,19 +58,6 @@ TEST_CASE("what is prepared is sampled from padded copies") {
         Sampling::PaddedCopies);
 }
 
-TEST_CASE("bricks are sampled where poses and bricks are many") {
-  const auto many = [](auto& work) { work.poses = 1024, work.batches = 32; };
-  CHECK(of(volumes(), many) == Sampling::Bricks);
-  CHECK(of(volumes(), [&](auto& work) { many(work), work.poses = 1023; }) == Sampling::Tiles);
-  CHECK(of(volumes(), [&](auto& work) { many(work), work.batches = 31; }) == Sampling::Tiles);
-  CHECK(of(volumes(), [&](auto& work) { many(work), work.batches = 8, work.weights = true; }) ==
-        Sampling::Bricks);
-  CHECK(of(volumes(), [&](auto& work) { many(work), work.values = false; }) == Sampling::Tiles);
-  CHECK(of(volumes(), [&](auto& work) { many(work), work.width = 2; }) == Sampling::Tiles);
-  CHECK(of(volumes(), [&](auto& work) { many(work), work.value_bytes = 8; }) == Sampling::Tiles);
-  CHECK(of(volumes(), [&](auto& work) { many(work), work.projection_dimensions = 3; }) == Sampling::Tiles);
-}
-
 TEST_CASE("insertion is what was asked for, by the kernel for the space") {
   InsertionWork work{.dimensions = 3,
                      .projection_dimensions = 2,

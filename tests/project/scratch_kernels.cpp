@@ -6,7 +6,6 @@
 #include <bracewell/project/detail/insertion/insert_owned_gpu.hpp>
 #include <bracewell/project/detail/insertion/insert_patches.hpp>
 #include <bracewell/project/detail/problem.hpp>
-#include <bracewell/project/detail/sampling/sample_bricks.hpp>
 #include <bracewell/project/detail/sampling/sample_padded.hpp>
 #include <bracewell/project/project.hpp>
 
@@ -109,26 +108,7 @@ void scatter(Way way, const Problem<double>& problem, Tensor<complex<double>>& d
   weight_sums.fetch();
 }
 
-/// Projections of 3D reconstructions.
-template <class Kernel>
-Tensor<complex<double>> gather_bricks(const Problem<double>& problem) {
-  using namespace Bracewell::Impl;
-  const Inputs inputs(problem);
-  const auto samples = inputs.samples<2, 3>();
-  auto result = zero_like(problem.projections);
-  Copy<complex<double>> images(result);
-  const Space space;
-  using Direct = Sampler<Kernel, double, 2, 3, Mates::Single>;
-  SampleBricks<Space, Direct, false>(
-      Direct{.amplitudes = {.samples = samples},
-             .volumes = {inputs.volume.values.data(), samples.reconstruction.elements()},
-             .values = images.values.data()})
-      .launch(space, "sample_bricks");
-  images.fetch();
-  return result;
-}
-
-/// The same, projections of images, and volumes, from padded copies.
+/// Projections of images and volumes from padded copies.
 template <class Kernel, int M, int D>
 Tensor<complex<double>> gather_padded(const Problem<double>& problem) {
   using namespace Bracewell::Impl;
@@ -148,33 +128,6 @@ Tensor<complex<double>> gather_padded(const Problem<double>& problem) {
       .launch(space, "gather_padded");
   images.fetch();
   return result;
-}
-
-/// Gradients of back-projection into 3D with respect to projections and weights, from the cotangents of data
-/// and weight.
-template <class Kernel>
-void gather_bricks(const Problem<double>& problem, const Tensor<complex<double>>& data,
-                   const Tensor<double>& weight, bool absolute, Tensor<complex<double>>& projections,
-                   Tensor<double>& weights) {
-  using namespace Bracewell::Impl;
-  const Inputs inputs(problem);
-  const auto samples = inputs.samples<2, 3>();
-  const Copy<complex<double>> volume(data);
-  const Copy<double> weight_volume(weight);
-  Copy<complex<double>> images(projections);
-  Copy<double> image_weights(weights);
-  const Space space;
-  using Direct = Sampler<Kernel, double, 2, 3, Mates::Both>;
-  SampleBricks<Space, Direct, true>(
-      Direct{.amplitudes = {.samples = samples},
-             .volumes = {volume.values.data(), samples.reconstruction.elements()},
-             .weight_volumes = {weight_volume.values.data(), samples.reconstruction.elements()},
-             .absolute = absolute,
-             .values = images.values.data(),
-             .weights = image_weights.values.data()})
-      .launch(space, "sample_bricks");
-  images.fetch();
-  image_weights.fetch();
 }
 
 template <class Kernel, int M, int D>
@@ -206,17 +159,6 @@ void check(Way way, const Shape& shape) {
 
 } // namespace
 
-TEMPLATE_TEST_CASE("bricks give the projections of the definition", "", Bracewell::Linear,
-                   Bracewell::CatmullRom) {
-  const auto shape = GENERATE(from_range(shapes()));
-  if (shape.volume.size() != 3 || shape.image.size() != 2)
-    return;
-  CAPTURE(describe(shape));
-  const Problem<double> problem(shape, TestType::name, 2, 3);
-  CHECK(relative_error(gather_bricks<TestType>(problem), problem.reference_projections()) <
-        1e-12 * std::max(1., shape.scale));
-}
-
 TEMPLATE_TEST_CASE("padded copies give the projections of the definition", "", Bracewell::Linear,
                    Bracewell::CatmullRom) {
   const auto shape = GENERATE(from_range(shapes()));
@@ -226,40 +168,6 @@ TEMPLATE_TEST_CASE("padded copies give the projections of the definition", "", B
                            : shape.image.size() == 2 ? gather_padded<TestType, 2, 3>(problem)
                                                      : gather_padded<TestType, 3, 3>(problem);
   CHECK(relative_error(projections, problem.reference_projections()) < 1e-12 * std::max(1., shape.scale));
-}
-
-TEMPLATE_TEST_CASE("bricks give the transpose of back-projection", "", Bracewell::Linear,
-                   Bracewell::CatmullRom) {
-  using Bricks =
-      Bracewell::Impl::SampleBricks<Space, Bracewell::Impl::Sampler<TestType, double, 2, 3, Mates::Both>,
-                                    true>;
-  if (!Bracewell::Impl::is_host<Space> && sizeof(typename Bricks::Workspace) > 48000)
-    SKIP("a brick of values in double precision does not fit into the scratch memory of a team");
-  const auto shape = GENERATE(from_range(shapes()));
-  if (shape.volume.size() != 3 || shape.image.size() != 2)
-    return;
-  CAPTURE(describe(shape));
-  Problem<double> problem(shape, TestType::name, 2, 3);
-  Random random(43);
-  const auto data = random_like(problem.reconstruction, random);
-  const auto weight = random_like(spectra<double>({2}, shape.volume), random);
-  for (const bool absolute : {false, true}) {
-    auto projections = zero_like(problem.projections);
-    auto weights = zero_like(problem.weights);
-    gather_bricks<TestType>(problem, data, weight, absolute, projections, weights);
-    for (int probe = 0; probe < 3; ++probe) {
-      fill(problem.projections, random);
-      fill(problem.weights, random);
-      auto expected = zero_like(data);
-      auto expected_weight = zero_like(weight);
-      problem.reference_backprojections(absolute, expected, expected_weight);
-      const double rounding = 1e-12 * std::max(1., shape.scale);
-      CHECK(std::abs(dot(projections, problem.projections) - dot(data, expected)) <=
-            rounding * (norm(projections) * norm(problem.projections) + norm(data) * norm(expected)));
-      CHECK(std::abs(dot(weights, problem.weights) - dot(weight, expected_weight)) <=
-            rounding * (norm(weights) * norm(problem.weights) + norm(weight) * norm(expected_weight)));
-    }
-  }
 }
 
 TEMPLATE_TEST_CASE("elements gather what the definition scatters", "", Bracewell::Linear,

@@ -13,4 +13,6 @@ add_test(NAME project_reproducible_threads COMMAND ${CMAKE_COMMAND}
 
 target_compile_definitions(test_project_conventions PRIVATE BRACEWELL_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
 target_compile_definitions(test_project_building_blocks PRIVATE BRACEWELL_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
+target_compile_definitions(test_project_lines PRIVATE BRACEWELL_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
 target_compile_definitions(test_project_expectation PRIVATE BRACEWELL_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
+target_compile_definitions(test_project_template_matching PRIVATE BRACEWELL_SOURCE_DIR="${PROJECT_SOURCE_DIR}")

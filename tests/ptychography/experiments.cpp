@@ -187,7 +187,8 @@ struct TwoSlices {
     return wave;
   }
 
-  std::vector<double> pattern(int row, int column) const {
+  /// @param moved  pixels (row, column) by which the beam moves to the second slice
+  std::vector<double> pattern(int row, int column, std::array<double, 2> moved = {}) const {
     Wave wave = probe;
     for (int slice = 0; slice < 2; ++slice) {
       for (int k = 0; k < m * m; ++k)
@@ -195,10 +196,11 @@ struct TwoSlices {
       wave = transform(wave, -1);
       if (slice == 1)
         break;
-      for (int k = 0; k < m * m; ++k)
-        wave[k] *=
-            std::polar(1.0 / (m * m), -M_PI / fresnel_number *
-                                          (std::pow(frequency(k / m), 2) + std::pow(frequency(k % m), 2)));
+      for (int k = 0; k < m * m; ++k) {
+        const double y = frequency(k / m), x = frequency(k % m);
+        wave[k] *= std::polar(1.0 / (m * m), -M_PI / fresnel_number * (y * y + x * x) -
+                                                 2 * M_PI * (y * moved[0] + x * moved[1]) / m);
+      }
       wave = transform(wave, 1);
     }
     std::vector<double> result;
@@ -379,6 +381,11 @@ TEST_CASE("slices: gradients; slices that touch are their product") {
           {.loss = PatternLoss::Amplitude, .scale = PatternScale::None, .slice_fresnel_numbers = {9, 14.5}},
           whole)
         .check_gradients();
+  Model({.object = {22, 23}, .probe = 11, .detector = 15, .slices = 3},
+        {.scale = PatternScale::None,
+         .slice_fresnel_numbers = {9, 14.5},
+         .slice_shifts = {{1.3, -0.6}, {-2.1, 0.4}}})
+      .check_gradients();
   Model({.object = {20, 21}, .probe = 10, .detector = 10, .slices = 2}, {.counts = 8,
                                                                          .fresnel_number = 9.0,
                                                                          .slice_fresnel_numbers = {-12},
@@ -401,6 +408,41 @@ TEST_CASE("slices: gradients; slices that touch are their product") {
   plan.evaluate(one.space, one.inputs(), {.loss = value});
   one.space.fence();
   CHECK(std::abs(touching.loss() / on_host(value)() - 1) < 1e-13);
+}
+
+TEST_CASE("slices: a tilted specimen has the patterns of direct sums") {
+  const TwoSlices known;
+  const Space space;
+  const int size = TwoSlices::size, m = TwoSlices::m;
+  const View<Complex***> object("object", 2, size, size), probe("probe", 1, m, m);
+  const View<double**> positions("positions", 1, 2);
+  const View<double***> patterns("patterns", 1, m, m);
+  Test::deep_copy(positions, 3.0);
+  Experiment<double>::fill(probe, [&](std::size_t k) { return known.probe[k]; });
+  Experiment<double>::fill(object,
+                           [&](std::size_t k) { return known.object[k / (size * size)][k % (size * size)]; });
+  for (const std::array<double, 2> moved : {std::array{2.0, -1.0}, {0.7, 1.4}}) {
+    const auto host = Kokkos::create_mirror_view(patterns);
+    const auto expected = known.pattern(3, 3, moved);
+    std::copy(expected.begin(), expected.end(), host.data());
+    Test::deep_copy(patterns, host);
+    const auto loss_of = [&](const std::vector<std::array<double, 2>>& shifts) {
+      Plan plan(space, {.object = {size, size}, .probe = m, .detector = m, .slices = 2}, positions,
+                {.loss = PatternLoss::Amplitude,
+                 .scale = PatternScale::None,
+                 .slice_fresnel_numbers = {TwoSlices::fresnel_number},
+                 .slice_shifts = shifts});
+      plan.set_patterns(space, 0, patterns);
+      const View<double> loss("loss");
+      plan.evaluate(space, {.object = object, .probe = probe}, {.loss = loss});
+      space.fence();
+      return on_host(loss)();
+    };
+    CHECK(loss_of({moved}) < 1e-20);
+    CHECK(loss_of({}) > 1e-2);
+    CHECK(loss_of({{moved[1], moved[0]}}) > 1e-2); // rows are not columns
+    CHECK(loss_of({{-moved[0], -moved[1]}}) > 1e-2);
+  }
 }
 
 TEST_CASE("slices: both of a known object are found from its patterns") {
@@ -635,6 +677,11 @@ TEST_CASE("everything at once, and messages of what is not announced, missing or
   options.slice_fresnel_numbers = {};
   CHECK_THROWS_WITH(Model(shape, options),
                     ContainsSubstring("options.slice_fresnel_numbers: expected 1 numbers"));
+  options.slice_shifts = {{1, 1}, {1, 1}};
+  options.slice_fresnel_numbers = {1};
+  CHECK_THROWS_WITH(Model(shape, options),
+                    ContainsSubstring("options.slice_shifts: expected none or 1 pairs"));
+  options.slice_shifts = {};
   options.slice_fresnel_numbers = {0};
   CHECK_THROWS_WITH(Model(shape, options), ContainsSubstring("finite numbers other than zero, found 0"));
 }

@@ -358,6 +358,7 @@ TEST_CASE("lines: several slices") {
   const PtychographyOptions two{.loss = PatternLoss::Amplitude, .counts = 10, .slice_fresnel_numbers = {9}};
   PtychographyOptions three{.scale = PatternScale::None,
                             .slice_fresnel_numbers = {9, -14.5},
+                            .slice_shifts = {{0.8, -1.7}, {2, 0.3}},
                             .refine_positions = true,
                             .workspace_bytes = 3 * 36 * 36 * 2 * 64}; // several groups
   compare_everything(Experiment<double>(34, 35, 30, 36, whole, 2), two);

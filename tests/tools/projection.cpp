@@ -185,8 +185,6 @@ std::string step_of(Sampling sampling) {
     return "rows";
   case Sampling::Tiles:
     return "tiles";
-  case Sampling::Bricks:
-    return "bricks";
   case Sampling::PaddedCopies:
     return "padded";
   case Sampling::PoseSums:

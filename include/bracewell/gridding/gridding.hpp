@@ -160,7 +160,7 @@ std::size_t Gridding<ExecutionSpace, Dim, T>::bytes_needed(const ExecutionSpace&
 template <class ExecutionSpace, int Dim, class T>
 auto Gridding<ExecutionSpace, Dim, T>::rolloff(int axis) const -> Kokkos::View<const T*, ExecutionSpace> {
   Impl::Arguments{"Gridding::rolloff"}.within("axis", axis, 0, Dim - 1);
-  return plan_.rolloff[axis];
+  return plan_.rolloff[std::size_t(axis)];
 }
 
 template <class ExecutionSpace, int Dim, class T>
@@ -253,7 +253,7 @@ template <class ExecutionSpace, int Dim, class T>
 auto Gridding<ExecutionSpace, Dim, T>::shape_of(const Impl::GridShape<Dim>& grid) -> Shape {
   Shape shape;
   for (int d = 0; d < Dim; ++d)
-    shape[d] = grid.size[Dim - 1 - d];
+    shape[std::size_t(d)] = grid.size[Dim - 1 - d];
   return shape;
 }
 

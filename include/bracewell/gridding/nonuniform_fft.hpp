@@ -52,7 +52,10 @@ public:
                 const GriddingOptions& options = {});
 
   /// Bytes of memory that the plan holds.
-  std::size_t memory_bytes() const;
+  std::size_t memory_bytes() const {
+    return gridding_.memory_bytes() + Impl::bytes_of(grids_) + adjoint_transform_.memory_bytes() +
+           forward_transform_.memory_bytes();
+  }
 
   /// What memory_bytes() of a plan of these arguments would be; see Gridding.
   /// @throws Error as Gridding::bytes_needed
@@ -108,18 +111,49 @@ private:
   template <class Images>
   void transform_forward(const ExecutionSpace& space, const Images& images, std::int64_t count,
                          const Array<Complex, MemorySpace>& samples) const {
-    Impl::pad_images(space, "Bracewell::NonuniformFFT::pad", on_grid(), images, count, grids_.data());
-    clear_unused(space, count);
-    forward_transform_.execute(space, grid_view(batch()), grid_view(batch()));
-    gridding_.interpolate(space, grid_view(count), samples);
+    for (std::int64_t first = 0; first < count; first += at_once_) {
+      const std::int64_t number = std::min(at_once_, count - first);
+      Images some = images;
+      some.data += first * pixels();
+      Impl::pad_images(space, "Bracewell::NonuniformFFT::pad", on_grid(), some, number, grids_.data());
+      clear_unused(space, number);
+      forward_transform_.execute(space, grid_view(batch()), grid_view(batch()));
+      gridding_.interpolate(space, grid_view(number), some_samples(samples.data, first, number));
+    }
+  }
+
+  /// Slices that a call transforms at once, all of them on GPUs. On hosts a step finds the grids of the step before in the
+  /// caches: there are as many as threads, or as these have room for. Slices that lie side by side stay together.
+  static std::int64_t slices_at_once(const ExecutionSpace& space, const std::array<int, Dim>& grid,
+                                     const GriddingOptions& options);
+
+  /// Samples of `number` slices from `first` on; of all slices where they lie side by side.
+  template <class Value>
+  using Samples =
+      Kokkos::View<Value**, Kokkos::LayoutRight, ExecutionSpace, Kokkos::MemoryTraits<Kokkos::Unmanaged>>;
+  template <class Value>
+  Samples<Value> some_samples(Value* data, std::int64_t first, std::int64_t number) const {
+    const bool last = gridding_.order() == SampleOrder::SlicesLast;
+    const auto points = static_cast<std::size_t>(gridding_.points()),
+               slices = static_cast<std::size_t>(number);
+    return Samples<Value>(data + first * gridding_.points(), last ? points : slices, last ? slices : points);
+  }
+
+  std::int64_t pixels() const {
+    std::int64_t product = 1;
+    for (const int size : image_)
+      product *= size;
+    return product;
   }
 
   Impl::SampleArray<const Complex> sample_array(const Complex* data, std::int64_t count) const;
 
-  static FFTDirection direction(int sign);
+  static FFTDirection direction(int sign) {
+    return sign > 0 ? FFTDirection::Backward : FFTDirection::Forward;
+  }
 
   /// Of FFTs, which have at least one array.
-  std::int64_t batch() const { return std::max<std::int64_t>(gridding_.slices(), 1); }
+  std::int64_t batch() const { return std::max<std::int64_t>(at_once_, 1); }
 
   Impl::ImageOnGrid<T, Dim> on_grid() const { return Impl::ImageOnGrid<T, Dim>::make(gridding_, image_); }
 
@@ -135,6 +169,7 @@ private:
   std::array<int, Dim> image_;
   int sign_; ///< of the adjoint's exponent
   Plan gridding_;
+  std::int64_t at_once_; ///< slices whose grids there are
   Transform adjoint_transform_, forward_transform_;
   Kokkos::View<Complex*, ExecutionSpace> grids_;
 };
@@ -146,12 +181,6 @@ NonuniformFFT<ExecutionSpace, Dim, T>::NonuniformFFT(const ExecutionSpace& space
     : NonuniformFFT(Impl::Arguments{"NonuniformFFT"}, space, points, shape, options) {}
 
 template <class ExecutionSpace, int Dim, class T>
-std::size_t NonuniformFFT<ExecutionSpace, Dim, T>::memory_bytes() const {
-  return gridding_.memory_bytes() + Impl::bytes_of(grids_) + adjoint_transform_.memory_bytes() +
-         forward_transform_.memory_bytes();
-}
-
-template <class ExecutionSpace, int Dim, class T>
 std::size_t NonuniformFFT<ExecutionSpace, Dim, T>::bytes_needed(const ExecutionSpace& space,
                                                                 const Points& points,
                                                                 const std::array<int, Dim>& shape,
@@ -159,8 +188,9 @@ std::size_t NonuniformFFT<ExecutionSpace, Dim, T>::bytes_needed(const ExecutionS
   constexpr Impl::Arguments arguments{"NonuniformFFT::bytes_needed"};
   using Plans = Impl::NamedPlans;
   const auto grid = Plans::grid_shape<Plan>(arguments, space, points, shape, options);
-  const std::int64_t batch = std::max<std::int64_t>(options.slices, 1);
-  std::size_t elements = static_cast<std::size_t>(options.slices);
+  const std::int64_t at_once = slices_at_once(space, grid, options);
+  const std::int64_t batch = std::max<std::int64_t>(at_once, 1);
+  auto elements = static_cast<std::size_t>(at_once);
   for (const int size : grid)
     elements *= static_cast<std::size_t>(size);
   return Plans::bytes_needed<Plan>(arguments, space, points, shape, options) + elements * sizeof(Complex) +
@@ -183,11 +213,14 @@ void NonuniformFFT<ExecutionSpace, Dim, T>::adjoint(const ExecutionSpace& space,
   Kokkos::Profiling::ScopedRegion region("Bracewell::NonuniformFFT::adjoint");
   if (gridding_.points() == 0 || count == 0)
     return Impl::fill(space, "Bracewell::NonuniformFFT::zero", images.data, images.size());
-  gridding_.spread(space, samples, grid_view(count));
-  clear_unused(space, count);
-  adjoint_transform_.execute(space, grid_view(batch()), grid_view(batch()));
-  Impl::crop_grids(space, "Bracewell::NonuniformFFT::crop", on_grid(), grids_.data(), count,
-                   Impl::PlainImages<Complex>{images.data});
+  for (std::int64_t first = 0; first < count; first += at_once_) {
+    const std::int64_t number = std::min(at_once_, count - first);
+    gridding_.spread(space, some_samples(samples.data, first, number), grid_view(number));
+    clear_unused(space, number);
+    adjoint_transform_.execute(space, grid_view(batch()), grid_view(batch()));
+    Impl::crop_grids(space, "Bracewell::NonuniformFFT::crop", on_grid(), grids_.data(), number,
+                     Impl::PlainImages<Complex>{images.data + first * pixels()});
+  }
 }
 
 template <class ExecutionSpace, int Dim, class T>
@@ -237,10 +270,25 @@ NonuniformFFT<ExecutionSpace, Dim, T>::NonuniformFFT(const Impl::Arguments& argu
                                                      const GriddingOptions& options)
     : image_(shape), sign_(options.sign),
       gridding_(Impl::NamedPlans::make<Plan>(arguments, space, points, shape, options)),
+      at_once_(slices_at_once(space, gridding_.grid_shape(), options)),
       adjoint_transform_(space, gridding_.grid_shape(), batch(), {.direction = direction(options.sign)}),
       forward_transform_(space, gridding_.grid_shape(), batch(), {.direction = direction(-options.sign)}),
       grids_(Impl::device_vector<Complex>(space, "Bracewell::NonuniformFFT::grids",
-                                          gridding_.slices() * on_grid().grid.elements())) {}
+                                          at_once_ * on_grid().grid.elements())) {}
+
+template <class ExecutionSpace, int Dim, class T>
+std::int64_t NonuniformFFT<ExecutionSpace, Dim, T>::slices_at_once(const ExecutionSpace& space,
+                                                                   const std::array<int, Dim>& grid,
+                                                                   const GriddingOptions& options) {
+  if (!Impl::is_host<ExecutionSpace> || options.order == SampleOrder::SlicesLast || options.slices == 0)
+    return options.slices;
+  std::int64_t bytes = sizeof(Complex);
+  for (const int size : grid)
+    bytes *= size;
+  const std::int64_t most = std::max<std::int64_t>(space.concurrency(), Impl::host_grid_bytes / bytes);
+  const std::int64_t rounds = (options.slices + most - 1) / most;
+  return (options.slices + rounds - 1) / rounds;
+}
 
 template <class ExecutionSpace, int Dim, class T>
 void NonuniformFFT<ExecutionSpace, Dim, T>::set_points(const Impl::Arguments& arguments,
@@ -256,15 +304,10 @@ auto NonuniformFFT<ExecutionSpace, Dim, T>::sample_array(const Complex* data, st
 }
 
 template <class ExecutionSpace, int Dim, class T>
-auto NonuniformFFT<ExecutionSpace, Dim, T>::direction(int sign) -> FFTDirection {
-  return sign > 0 ? FFTDirection::Backward : FFTDirection::Forward;
-}
-
-template <class ExecutionSpace, int Dim, class T>
 auto NonuniformFFT<ExecutionSpace, Dim, T>::grid_view(std::int64_t count) const -> GridView {
   Kokkos::LayoutRight layout(static_cast<std::size_t>(count));
   for (int d = 0; d < Dim; ++d)
-    layout.dimension[d + 1] = static_cast<std::size_t>(gridding_.grid_shape()[d]);
+    layout.dimension[d + 1] = static_cast<std::size_t>(gridding_.grid_shape()[std::size_t(d)]);
   return GridView(grids_.data(), layout);
 }
 
@@ -272,9 +315,9 @@ template <class ExecutionSpace, int Dim, class T>
 void NonuniformFFT<ExecutionSpace, Dim, T>::clear_unused(const ExecutionSpace& space,
                                                          std::int64_t count) const {
   const std::int64_t elements = on_grid().grid.elements();
-  if (count < gridding_.slices())
+  if (count < at_once_)
     Impl::fill(space, "Bracewell::NonuniformFFT::unused", grids_.data() + count * elements,
-               (gridding_.slices() - count) * elements);
+               (at_once_ - count) * elements);
 }
 
 template <class ExecutionSpace, int Dim, class T>

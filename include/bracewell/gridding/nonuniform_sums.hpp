@@ -61,8 +61,8 @@ public:
   /// @param points   View [points, Dim] of double: finite, any; column 0 is x
   /// @param targets  View [targets, Dim] of double: finite, any
   /// @param options  as of NonuniformFFT; the tolerance is at least 2e-7 in float, 2e-14 in double; `slices` and
-  ///                 `order` count for values and sums; oversampling is by default 2 for the points' grid and 1.5 or 2
-  ///                 for the targets' grid, and at least 1.25
+  ///                 `order` count for values and sums; oversampling is at least 1.25. By default it is 2 for the points'
+  ///                 grid, on hosts 1.25 or 1.5 where that is faster, and 1.5 or 2 for the targets' grid
   /// @throws Error on options out of range, points or targets that are not finite, and boxes whose lengths' product
   ///         along an axis is beyond about 14,000 (in 1D 3 x 10^7) cycles
   NonuniformSums(const ExecutionSpace& space, const Points& points, const Points& targets,
@@ -80,7 +80,10 @@ public:
   Shape grid_shape() const;
 
   /// Bytes of memory that the plan holds.
-  std::size_t memory_bytes() const;
+  std::size_t memory_bytes() const {
+    return gridding_->memory_bytes() + transform_->memory_bytes() +
+           Impl::bytes_of(grids_, phases_, factors_, scratch_);
+  }
 
   /// What memory_bytes() of a plan of these arguments would be; see Gridding. Looks at all points and waits.
   /// @throws Error as the constructor
@@ -108,21 +111,34 @@ private:
 
   static GriddingOptions checked(const GriddingOptions& options);
 
-  static Impl::ChosenKernel kernel(const GriddingOptions& options, double oversampling);
+  static Impl::ChosenKernel kernel(const GriddingOptions& options, double oversampling) {
+    return Impl::choose_kernel(options.tolerance / 2, oversampling, Dim,
+                               double(std::numeric_limits<T>::epsilon()));
+  }
   /// Of the points' grid: where it is too small for the tolerance, a larger one, as Gridding would take.
   static double reachable(const GriddingOptions& options);
+
+  /// Of the points' grid: on hosts, unasked, what is expected to be the fastest. The targets' grid grows with it, which in wide
+  /// boxes is most of the work and of the memory.
+  double chosen_oversampling(const Boxes& boxes, double points, double targets) const;
+  void take_oversampling(double oversampling);
+  /// Estimated time of a call.
+  double expected_cost(const Boxes& boxes, double points, double targets, double oversampling) const;
 
   /// Both plans and what values and sums are multiplied by. What is there is used again where it fits.
   void plan(const ExecutionSpace& space, const Points& points, const Points& targets,
             const Impl::Arguments& arguments);
 
   /// Cells that samples at the ends of a grid reach beyond it, and rounding.
-  double room() const { return kernel_.width + 2; }
+  static double room(const Impl::ChosenKernel& kernel) { return kernel.width + 2; }
 
   /// The options of both plans: each is wrong by half of what may be, the sums by that of the second as the
   /// kernel's transform amplifies it.
   GriddingOptions of_points() const;
   GriddingOptions of_targets() const;
+  static double tolerance_of_targets(double tolerance, const Impl::ChosenKernel& kernel) {
+    return tolerance / 2 / std::max(1., kernel.errors_there.rounding);
+  }
 
   static Moved moved(const ExecutionSpace& space, std::int64_t size, Impl::MovePoints<Dim> move);
 
@@ -140,7 +156,10 @@ private:
   bool slices_last() const { return options_.order == SampleOrder::SlicesLast; }
 
   /// Values of so many points as a View and as an array of points and slices.
-  Unmanaged<Complex**> view(Complex* data, std::int64_t number, std::int64_t slices_of_call) const;
+  Unmanaged<Complex**> view(Complex* data, std::int64_t number, std::int64_t slices_of_call) const {
+    return Unmanaged<Complex**>(data, slices_last() ? number : slices_of_call,
+                                slices_last() ? slices_of_call : number);
+  }
   template <class Value>
   Impl::SampleArray<Value> array(Value* data, std::int64_t number, std::int64_t slices_of_call) const {
     return {data, slices_last() ? slices_of_call : 1, slices_last() ? 1 : number};
@@ -187,26 +206,23 @@ auto NonuniformSums<ExecutionSpace, Dim, T>::grid_shape() const -> Shape {
 } ///< Of the grid of the points, slowest axis first.
 
 template <class ExecutionSpace, int Dim, class T>
-std::size_t NonuniformSums<ExecutionSpace, Dim, T>::memory_bytes() const {
-  return gridding_->memory_bytes() + transform_->memory_bytes() +
-         Impl::bytes_of(grids_, phases_, factors_, scratch_);
-}
-
-template <class ExecutionSpace, int Dim, class T>
 std::size_t NonuniformSums<ExecutionSpace, Dim, T>::bytes_needed(const ExecutionSpace& space,
                                                                  const Points& points, const Points& targets,
                                                                  const GriddingOptions& options) {
   constexpr Impl::Arguments arguments{"NonuniformSums::bytes_needed"};
-  const NonuniformSums sums(options);
-  const auto boxes = Boxes::make(space, points, targets, sums.oversampling_, sums.room(), arguments);
+  NonuniformSums sums(options);
+  const auto boxes = Boxes::make(space, points, targets, arguments);
+  sums.take_oversampling(sums.chosen_oversampling(boxes, double(points.count()), double(targets.count())));
+  const Shape shape =
+      Impl::RoomForPoints<Dim>(boxes, sums.oversampling_, room(sums.kernel_), arguments).shape;
   using Plans = Impl::NamedPlans;
-  const Shape grid = Plans::grid_shape<Plan>(arguments, space, points, boxes.shape, sums.of_points());
+  const Shape grid = Plans::grid_shape<Plan>(arguments, space, points, shape, sums.of_points());
   std::int64_t complex = sums.slices();
   for (const int size : grid)
     complex *= size;
   complex += targets.count() + sums.slices() * std::max(points.count(), targets.count()) +
              (boxes.to.centred() ? 0 : points.count());
-  return Plans::bytes_needed<Plan>(arguments, space, points, boxes.shape, sums.of_points()) +
+  return Plans::bytes_needed<Plan>(arguments, space, points, shape, sums.of_points()) +
          Transform::bytes_needed(space, targets, grid, sums.of_targets()) +
          static_cast<std::size_t>(complex) * sizeof(Complex);
 }
@@ -264,14 +280,8 @@ auto NonuniformSums<ExecutionSpace, Dim, T>::checked(const GriddingOptions& opti
   arguments.within("options.oversampling", options.oversampling.value_or(2), 1.25, 8.);
   arguments.require(options.strategy != GriddingStrategy::PrunedGather, "options.strategy",
                     "one that takes any points", "PrunedGather");
+  arguments.require(!options.kernel, "options.kernel", "none: the sums choose their kernels", "one");
   return options;
-}
-
-template <class ExecutionSpace, int Dim, class T>
-auto NonuniformSums<ExecutionSpace, Dim, T>::kernel(const GriddingOptions& options, double oversampling)
-    -> Impl::ChosenKernel {
-  return Impl::choose_kernel(options.tolerance / 2, oversampling, Dim,
-                             double(std::numeric_limits<T>::epsilon()));
 }
 
 template <class ExecutionSpace, int Dim, class T>
@@ -284,14 +294,76 @@ double NonuniformSums<ExecutionSpace, Dim, T>::reachable(const GriddingOptions& 
 }
 
 template <class ExecutionSpace, int Dim, class T>
+double NonuniformSums<ExecutionSpace, Dim, T>::chosen_oversampling(const Boxes& boxes, double points,
+                                                                   double targets) const {
+  constexpr double worthwhile =
+      3e5; // nanoseconds: kernels that nobody asked for yet take longer to fit, once
+  double best = reachable(options_);
+  if (!Impl::is_host<ExecutionSpace> || options_.oversampling)
+    return best;
+  double least = expected_cost(boxes, points, targets, best);
+  if (least > worthwhile)
+    for (const double other : {1.5, 1.25})
+      if (const double cost = expected_cost(boxes, points, targets, other); cost < least) {
+        best = other;
+        least = cost;
+      }
+  return best;
+}
+
+template <class ExecutionSpace, int Dim, class T>
+void NonuniformSums<ExecutionSpace, Dim, T>::take_oversampling(double oversampling) {
+  if (oversampling == oversampling_)
+    return;
+  oversampling_ = oversampling;
+  kernel_ = kernel(options_, oversampling);
+  reciprocal_ = Impl::ReciprocalTransform::of(kernel_, 0.5 / oversampling);
+}
+
+template <class ExecutionSpace, int Dim, class T>
+double NonuniformSums<ExecutionSpace, Dim, T>::expected_cost(const Boxes& boxes, double points,
+                                                             double targets, double oversampling) const {
+  constexpr double epsilon = std::numeric_limits<T>::epsilon(),
+                   none = std::numeric_limits<double>::infinity();
+  const Impl::ChosenKernel kernel_there = kernel(options_, oversampling);
+  const double tolerance = tolerance_of_targets(options_.tolerance, kernel_there);
+  if (kernel_there.width > Impl::KernelShape::max_width || tolerance < (sizeof(T) == 4 ? 1e-7 : 1e-14))
+    return none;
+  const auto work = [&](double count, double times, const Impl::ChosenKernel& with) {
+    GriddingWork result{.points = count,
+                        .slices = double(options_.slices),
+                        .cells = 1,
+                        .width = with.width,
+                        .dimensions = Dim,
+                        .host = Impl::is_host<ExecutionSpace>};
+    for (int d = 0; d < Dim; ++d)
+      result.cells *= times * (oversampling * boxes.cycles(d) + room(kernel_there));
+    return result;
+  };
+  double least = none;
+  for (const double of_transform :
+       unasked_oversamplings(tolerance, epsilon, Impl::is_host<ExecutionSpace>, Dim))
+    if (const auto with = Impl::choose_kernel(tolerance, of_transform, Dim, epsilon);
+        with.width <= Impl::KernelShape::max_width)
+      least = std::min(least, gridding_and_fft_cost(work(targets, of_transform, with)));
+  return least + gridding_cost(GriddingStrategy::Bins, work(points, 1, kernel_there));
+}
+
+template <class ExecutionSpace, int Dim, class T>
 void NonuniformSums<ExecutionSpace, Dim, T>::plan(const ExecutionSpace& space, const Points& points,
                                                   const Points& targets, const Impl::Arguments& arguments) {
   using Plans = Impl::NamedPlans;
   Kokkos::Profiling::ScopedRegion region("Bracewell::NonuniformSums::plan");
-  const auto [from, to, shape, cells] = Boxes::make(space, points, targets, oversampling_, room(), arguments);
+  const Boxes boxes = Boxes::make(space, points, targets, arguments);
+  const auto& [from, to] = boxes;
   bool fits = gridding_ && this->points() == points.count() && this->targets() == targets.count();
-  for (int d = 0; d < Dim; ++d)
-    fits = fits && cells[d] <= grid_shape()[Dim - 1 - d];
+  for (int d = 0; fits && d < Dim; ++d)
+    fits = oversampling_ * boxes.cycles(d) + room(kernel_) <= grid_shape()[std::size_t(Dim - 1 - d)];
+  const double oversampling =
+      fits ? oversampling_ : chosen_oversampling(boxes, double(points.count()), double(targets.count()));
+  const Shape shape =
+      Impl::RoomForPoints<Dim>(boxes, oversampling, room(kernel(options_, oversampling)), arguments).shape;
+  take_oversampling(oversampling);
   const Shape grid =
       fits ? grid_shape() : Plans::grid_shape<Plan>(arguments, space, points, shape, of_points());
 
@@ -299,9 +371,9 @@ void NonuniformSums<ExecutionSpace, Dim, T>::plan(const ExecutionSpace& space, c
   Impl::MovePoints<Dim> move_targets{targets.array, nullptr, {}, {}, {}};
   double to_middle[Dim], from_middle[Dim];
   for (int d = 0; d < Dim; ++d) {
-    const int size = grid[Dim - 1 - d];
+    const int size = grid[std::size_t(Dim - 1 - d)];
     const double step = to.reach[d] > 0     ? 0.5 / (oversampling_ * to.reach[d])
-                        : from.reach[d] > 0 ? 2 * from.reach[d] / (size - room())
+                        : from.reach[d] > 0 ? 2 * from.reach[d] / (size - room(kernel_))
                                             : 1;
     move.middle[d] = from.middle[d];
     move.scale[d] = 1 / (step * size);
@@ -347,7 +419,7 @@ auto NonuniformSums<ExecutionSpace, Dim, T>::of_points() const -> GriddingOption
 template <class ExecutionSpace, int Dim, class T>
 auto NonuniformSums<ExecutionSpace, Dim, T>::of_targets() const -> GriddingOptions {
   GriddingOptions options = options_;
-  options.tolerance = options_.tolerance / 2 / std::max(1., kernel_.errors_there.rounding);
+  options.tolerance = tolerance_of_targets(options_.tolerance, kernel_);
   options.sign = -options_.sign;
   return options;
 }
@@ -373,15 +445,8 @@ template <class ExecutionSpace, int Dim, class T>
 auto NonuniformSums<ExecutionSpace, Dim, T>::grids(std::int64_t slices_of_call) const -> GridView {
   Kokkos::LayoutRight layout(static_cast<std::size_t>(slices_of_call));
   for (int d = 0; d < Dim; ++d)
-    layout.dimension[d + 1] = static_cast<std::size_t>(grid_shape()[d]);
+    layout.dimension[d + 1] = static_cast<std::size_t>(grid_shape()[std::size_t(d)]);
   return GridView(grids_.data(), layout);
-}
-
-template <class ExecutionSpace, int Dim, class T>
-auto NonuniformSums<ExecutionSpace, Dim, T>::view(Complex* data, std::int64_t number,
-                                                  std::int64_t slices_of_call) const -> Unmanaged<Complex**> {
-  return Unmanaged<Complex**>(data, slices_last() ? number : slices_of_call,
-                              slices_last() ? slices_of_call : number);
 }
 
 template <class ExecutionSpace, int Dim, class T>

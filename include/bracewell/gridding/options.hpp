@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <bracewell/interpolation/kernel.hpp>
 #include <bracewell/version.hpp>
 
 #include <cstdint>
@@ -43,6 +44,49 @@ enum class SampleOrder {
   SlicesLast   ///< [points, slices]: what Tiles reads fastest
 };
 
+/// A kernel of your own for Gridding and NonuniformFFT: `OwnKernel::of<Kernel>()` of an InterpolationKernel. A plan
+/// takes polynomials of degree width + 4 for its taps. The roll-off is the reciprocal transform of these polynomials, so that a
+/// kernel needs no `transform` here.
+class OwnKernel {
+public:
+  /// @throws Error on a kernel that is not even, not zero at its edge, or whose derivatives are not its slopes
+  template <class Kernel>
+  static OwnKernel of() {
+    constexpr Impl::KernelFault fault = Impl::kernel_fault<Kernel, double>;
+    BRACEWELL_EXPECTS_KERNEL(fault, "OwnKernel::of");
+    OwnKernel kernel;
+    if constexpr (fault == Impl::KernelFault::None) {
+      Impl::check_kernel<Kernel, double>("OwnKernel::of");
+      kernel.width_ = Kernel::width;
+      kernel.weights_ = &weights_of<Kernel>;
+    }
+    return kernel;
+  }
+
+  int width() const { return width_; } ///< Taps on an axis.
+
+  /// Weights of the taps floor(q) - width/2 + 1 ... floor(q) + width/2, for f = q - floor(q).
+  std::vector<double> weights(double f) const {
+    std::vector<double> result(std::size_t(width_), 0.);
+    weights_(f, result.data());
+    return result;
+  }
+
+private:
+  OwnKernel() = default;
+
+  template <class Kernel>
+  static void weights_of(double f, double* result) {
+    double taps[Kernel::width] = {};
+    Kernel::weights(f, taps);
+    for (int i = 0; i < Kernel::width; ++i)
+      result[i] = taps[i];
+  }
+
+  int width_ = 0;
+  void (*weights_)(double, double*) = nullptr;
+};
+
 /// Options of Gridding and NonuniformFFT.
 struct GriddingOptions {
   std::int64_t slices = 1; ///< how many arrays a call transforms at most, all at the same points
@@ -54,6 +98,9 @@ struct GriddingOptions {
   GriddingStrategy strategy = GriddingStrategy::Automatic; ///< of spreading
   SampleOrder order = SampleOrder::SlicesFirst;            ///< of the axes of samples
   int sign = 1; ///< of the exponent of NonuniformFFT::adjoint, 1 or -1; `forward` has the other
+  /// Instead of the kernel that the plan chooses. The oversampling is 2 then if it is not asked for. The error is what the
+  /// kernel's transform lets through from the periods of the grid. The tolerance is how well polynomials fit the kernel.
+  std::optional<OwnKernel> kernel = std::nullopt;
 };
 
 } // namespace Bracewell

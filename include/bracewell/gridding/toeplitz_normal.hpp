@@ -185,7 +185,8 @@ auto ToeplitzNormal<ExecutionSpace, Dim, Value>::grid_shape(const ExecutionSpace
     -> Shape {
   Shape grid;
   for (int d = 0; d < Dim; ++d)
-    grid[d] = static_cast<int>(gridding_size(2 * shape[d] - 1, Impl::is_host<ExecutionSpace>));
+    grid[std::size_t(d)] =
+        static_cast<int>(gridding_size(2 * shape[std::size_t(d)] - 1, Impl::is_host<ExecutionSpace>));
   if (const auto sizes = line_sizes(space, shape))
     grid[0] = sizes.columns, grid[1] = sizes.rows;
   return grid;

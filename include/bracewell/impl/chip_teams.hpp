@@ -50,12 +50,17 @@ inline constexpr bool has_chip_memory = false;
 #endif
 
 /// Bytes of memory on the chip that a team of launch_on_chip may have: Kokkos grants 48 KB on NVIDIA GPUs,
-/// a quarter or less of what there is. 0 where a policy of Kokkos gives all.
+/// a quarter or less of what there is. 0 where a policy of Kokkos gives all. BRACEWELL_CHIP_MEMORY emulates a GPU that has less.
 template <class Space>
 std::size_t chip_memory([[maybe_unused]] const Space& space) {
 #if defined(KOKKOS_ENABLE_CUDA)
-  if constexpr (std::is_same_v<Space, Kokkos::Cuda>)
+  if constexpr (std::is_same_v<Space, Kokkos::Cuda>) {
+#if defined(BRACEWELL_CHIP_MEMORY)
+    return std::min<std::size_t>(space.cuda_device_prop().sharedMemPerBlockOptin, BRACEWELL_CHIP_MEMORY);
+#else
     return space.cuda_device_prop().sharedMemPerBlockOptin;
+#endif
+  }
 #endif
   return 0;
 }

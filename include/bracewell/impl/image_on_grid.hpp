@@ -32,8 +32,8 @@ struct ImageOnGrid {
   static ImageOnGrid make(const Plan& plan, const std::array<int, Dim>& shape) {
     ImageOnGrid result;
     for (int d = 0; d < Dim; ++d) {
-      result.image[d] = shape[Dim - 1 - d];
-      result.grid.size[d] = plan.grid_shape()[Dim - 1 - d];
+      result.image[d] = shape[std::size_t(Dim - 1 - d)];
+      result.grid.size[d] = plan.grid_shape()[std::size_t(Dim - 1 - d)];
       result.rolloff[d] = plan.rolloff(Dim - 1 - d).data();
     }
     return result;
@@ -45,8 +45,8 @@ struct ImageOnGrid {
                           const T* ones) {
     ImageOnGrid result;
     for (int d = 0; d < Dim; ++d) {
-      result.image[d] = shape[Dim - 1 - d];
-      result.grid.size[d] = grid[Dim - 1 - d];
+      result.image[d] = shape[std::size_t(Dim - 1 - d)];
+      result.grid.size[d] = grid[std::size_t(Dim - 1 - d)];
       result.rolloff[d] = ones;
     }
     return result;

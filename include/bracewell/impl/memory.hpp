@@ -20,7 +20,8 @@ namespace Bracewell::Impl {
 /// Uninitialised memory of an execution space.
 template <class Value, class Space>
 Kokkos::View<Value*, Space> device_vector(const Space& space, const std::string& label, std::int64_t size) {
-  return Kokkos::View<Value*, Space>(Kokkos::view_alloc(space, Kokkos::WithoutInitializing, label), size);
+  return Kokkos::View<Value*, Space>(Kokkos::view_alloc(space, Kokkos::WithoutInitializing, label),
+                                     static_cast<std::size_t>(size));
 }
 
 /// The same of any rank: device_view<float**>(space, label, rows, columns).

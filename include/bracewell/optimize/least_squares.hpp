@@ -87,7 +87,9 @@ private:
                const Values& mask) const;
 
   static const LeastSquaresShape& checked(const LeastSquaresShape& shape);
-  static Impl::Factors<T> factors(const Values& values);
+  static Impl::Factors<T> factors(const Values& values) {
+    return values ? Impl::Factors<T>{values.data, values.size()} : Impl::Factors<T>{};
+  }
 
   /// The sizes of a call.
   Sizes check(const Impl::Arguments& arguments, const Values& data, const Array<T, MemorySpace>& images,
@@ -168,11 +170,6 @@ auto LeastSquaresSolver<ExecutionSpace, T>::checked(const LeastSquaresShape& sha
       [&] { return Impl::number(shape.images[0]); });
   arguments.require(shape.method != Method::SIRT || !shape.normal, "shape.normal", "false with SIRT", "true");
   return shape;
-}
-
-template <class ExecutionSpace, class T>
-auto LeastSquaresSolver<ExecutionSpace, T>::factors(const Values& values) -> Impl::Factors<T> {
-  return values ? Impl::Factors<T>{values.data, values.size()} : Impl::Factors<T>{};
 }
 
 template <class ExecutionSpace, class T>

@@ -13,7 +13,6 @@ namespace Bracewell {
 enum class Sampling {
   Rows,         ///< row by row of the projections, in blocks that vectors hold: `::rows`, hosts
   Tiles,        ///< tile by tile of the projections, one sample per lane: `::tiles`, GPUs
-  Bricks,       ///< brick by brick of the volume, from scratch memory: `::bricks`, GPUs
   PaddedCopies, ///< from copies whose windows are all alike, of a PreparedReference: `::padded`, GPUs
   PoseSums,     ///< with the sums that are the gradients of poses, in one pass: `::poses`
 };
@@ -35,23 +34,8 @@ struct SamplingWork {
   bool pose_gradients = false;      ///< gradients of matrices or shifts are wanted
 };
 
-namespace Impl {
-
-/// Whether copying bricks to scratch memory pays: where windows are wide (of four taps; more do not fit), poses many enough to pay for it, and
-/// bricks many enough for all multiprocessors.
-constexpr bool bricks_pay(const SamplingWork& work) {
-  using Tuning = ProjectionTuning;
-  return work.projection_dimensions == 2 && work.dimensions == 3 && work.width == 4 &&
-         work.value_bytes == 4 && work.values && work.poses >= Tuning::brick_poses &&
-         work.batches * work.elements >=
-             (work.weights ? Tuning::weighted_brick_elements : Tuning::brick_elements);
-}
-
-} // namespace Impl
-
 /// The kernel that project, project_gradients and backproject_gradients launch for such work: on hosts Rows; on
-/// GPUs PaddedCopies of what is prepared, Bricks where they pay, else Tiles (measured on an H200:
-/// docs/lab/projection.md); PoseSums wherever gradients of poses are wanted.
+/// GPUs PaddedCopies of what is prepared, else Tiles (measured on an H200: docs/lab/projection.md); PoseSums wherever gradients of poses are wanted.
 constexpr Sampling choose_sampling(const SamplingWork& work) {
   if (work.pose_gradients)
     return Sampling::PoseSums;
@@ -59,7 +43,7 @@ constexpr Sampling choose_sampling(const SamplingWork& work) {
     return Sampling::Rows;
   if (work.prepared)
     return Sampling::PaddedCopies;
-  return Impl::bricks_pay(work) ? Sampling::Bricks : Sampling::Tiles;
+  return Sampling::Tiles;
 }
 
 /// How samples are added to volumes. AtomicHost and OwnedHost are one kernel, which differs in what threads share; each

@@ -3,8 +3,11 @@
 
 #include <bracewell/impl/checks.hpp>
 #include <bracewell/ptychography/detail/patterns/compare_patterns.hpp>
+#include <bracewell/ptychography/solver_options.hpp>
 
 #include <Kokkos_Profiling_ScopedRegion.hpp>
+
+#include <cstdint>
 
 namespace Bracewell {
 
@@ -50,6 +53,61 @@ void compare_patterns(const ExecutionSpace& space, const WavesView& waves, const
                          {nullptr, 0, w.extents[0]}, measured, static_cast<T>(options.background),
                          static_cast<int>(w.extents[1]), pixels, T(1) / (T(w.extents[0]) * T(pixels)), l.data,
                          options.gradients);
+}
+
+namespace Impl {
+
+/// What tells how patterns were counted, of a pixel: its mean m, m^2, and values that are no whole numbers.
+template <class T>
+struct CountsOfPixel {
+  const T *patterns, *weights; ///< [patterns, pixels], and weights that count where positive, or null
+  std::int64_t count, pixels, weight_stride;
+
+  KOKKOS_FUNCTION void operator()(std::int64_t pixel, double& sum, double& squares, double& broken) const {
+    double mean = 0;
+    for (std::int64_t j = 0; j < count; ++j) {
+      if (weights && !(weights[j * weight_stride + pixel] > T(0)))
+        continue;
+      const T value = patterns[j * pixels + pixel];
+      mean += double(value) / double(count);
+      broken += value != Kokkos::floor(value);
+    }
+    sum += mean;
+    squares += mean * mean;
+  }
+};
+
+} // namespace Impl
+
+/// How patterns as counted should be compared (PatternScale::None): by PtychographySchedule::loss of the counts of a bright pixel,
+/// sum m^2 / sum m of the mean pattern m, where values are whole numbers; else by PatternLoss::Amplitude. Waits for the space.
+/// @param patterns  View of Real [N, n, n]
+/// @param weights   View of Real [n, n] or [N, n, n]: pixels without weight do not count. Empty: all do
+/// @throws Error on other shapes
+template <class ExecutionSpace, class PatternsView>
+PatternLoss choose_pattern_loss(
+    const ExecutionSpace& space, const PatternsView& patterns,
+    const Array<const Impl::real_of<PatternsView>, typename ExecutionSpace::memory_space>& weights = {}) {
+  using T = Impl::real_of<PatternsView>;
+  const Array<const T, typename ExecutionSpace::memory_space> given(patterns);
+  const Impl::Arguments check{"choose_pattern_loss"};
+  check.require(given.rank == 3 && given.extents[1] == given.extents[2], "patterns", "[N, n, n]",
+                [&] { return given.shape(); });
+  const std::int64_t count = given.extents[0], n = given.extents[1], pixels = n * n;
+  if (weights && weights.rank == 2)
+    check.shape("weights", weights, {n, n});
+  else if (weights)
+    check.shape("weights", weights, {count, n, n});
+  if (count == 0)
+    return PatternLoss::Amplitude;
+  double sum = 0, squares = 0, broken = 0;
+  Kokkos::parallel_reduce(
+      "Bracewell::choose_pattern_loss",
+      Kokkos::RangePolicy<ExecutionSpace, Kokkos::IndexType<std::int64_t>>(space, 0, pixels),
+      Impl::CountsOfPixel<T>{given.data, weights.data, count, pixels,
+                             weights && weights.rank == 3 ? pixels : 0},
+      sum, squares, broken);
+  return broken == 0 && sum > 0 ? PtychographySchedule::loss(squares / sum) : PatternLoss::Amplitude;
 }
 
 } // namespace Bracewell

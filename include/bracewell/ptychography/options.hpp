@@ -66,6 +66,9 @@ struct PtychographyOptions {
   std::optional<double> fresnel_number = {};
   /// Fresnel numbers of the probe's window for the ways from each slice of the object to the next.
   std::vector<double> slice_fresnel_numbers = {};
+  /// Pixels (row, column) by which a beam moves on the way from each slice to the next, distance tan(angle) / pixel, where the
+  /// specimen is tilted: the way's transfer function is exp(-i pi |k|^2 / F - 2 pi i k.s / m) then. Empty: there is no tilt.
+  std::vector<std::array<double, 2>> slice_shifts = {};
   bool refine_positions = false;             ///< positions are inputs of evaluate, which gives their gradient
   bool pattern_factors = false;              ///< I_j is multiplied by a factor of pattern j
   bool detector_background = false;          ///< an intensity per detector pixel is added to all patterns

@@ -6,6 +6,8 @@
 #include <bracewell/impl/compiled.hpp>
 #include <bracewell/impl/memory.hpp>
 #include <bracewell/optimize/adam.hpp>
+#include <bracewell/optimize/total_variation.hpp>
+#include <bracewell/ptychography/compare.hpp>
 #include <bracewell/ptychography/detail/check_loss.hpp>
 #include <bracewell/ptychography/detail/steps/check_solver.hpp>
 #include <bracewell/ptychography/detail/steps/modulus_steps.hpp>
@@ -65,6 +67,25 @@ public:
   PtychographySolver(const ExecutionSpace& space, const PtychographyShape& shape, Loss loss,
                      const PtychographySolverOptions& options = {});
 
+  /// The loss that suits patterns as counted, with them set: choose_pattern_loss says which. Hand it to the constructor.
+  /// @param positions  as PtychographyLoss takes them
+  /// @param patterns   View of Real [N, n, n] in the memory of the space
+  /// @param weights    View of Real [n, n] or [N, n, n] of 0 and 1: a mask; empty: all pixels count
+  /// @param options    of the loss; its loss, scale and weights are replaced
+  /// @throws Error as PtychographyLoss
+  template <class PositionsView, class PatternsView>
+  static Loss loss_of_counts(const ExecutionSpace& space, const PtychographyShape& shape,
+                             const PositionsView& positions, const PatternsView& patterns,
+                             const Array<const Real, Memory>& weights = {},
+                             PtychographyOptions options = {}) {
+    options.loss = choose_pattern_loss(space, patterns, weights);
+    options.scale = PatternScale::None;
+    options.weights = weights ? PixelWeights::Mask : PixelWeights::None;
+    Loss loss(space, shape, positions, options);
+    loss.set_patterns(space, 0, patterns, weights);
+    return loss;
+  }
+
   PtychographySolver(PtychographySolver&&) noexcept; ///< The other can only be destroyed or assigned to.
   PtychographySolver& operator=(PtychographySolver&&) noexcept; ///< The same.
   ~PtychographySolver();
@@ -75,8 +96,8 @@ public:
   /// [modes, m, m]; with optics that of the parameters before the latest step.
   const View<Complex***>& probe() const { return probe_; }
   const View<Real*>& aberrations() const { return aberrations_; } ///< [5], see ProbeParameter
-  /// [N, 2], pixels that the positions were moved by; without options.position_rate there are none. Their affine
-  /// part is zero: patterns do not tell when object and positions move together, and hardly a scale, shear or
+  /// [N, 2], pixels that the positions were moved by; without options.position_rate there are none. With PositionMoves::Single
+  /// their affine part is zero: patterns do not tell when object and positions move together, and hardly a scale, shear or
   /// turn of the whole scan, which the probe's curvature and the object follow. It is that of displacements over the positions
   /// at the latest move_windows, or at first.
   const View<Real**>& displacements() const { return positions_.displacements(); }
@@ -94,6 +115,13 @@ public:
   View<const double*> step_lengths() const;
   /// What is minimised.
   const Loss& loss() const { return loss_; }
+
+  /// From now on the object is known outside of a support: after every step it is `beyond` there, with a phase of zero.
+  /// @param support  View of Real [rows, columns]: positive where the object is to be found. Copied
+  /// @param beyond   amplitude outside: 1 for nothing in the beam, 0 for an object that stands alone
+  /// @throws Error on another shape and an amplitude that is negative or not finite
+  void set_object_support(const ExecutionSpace& space, const Array<const Real, Memory>& support,
+                          double beyond = 1);
 
   /// How solvers in several processes, each with a part of the patterns, take the same steps. Loss and gradients of the
   /// parts are summed; what is sought starts and stays equal in all. A process has the whole object, or the part of it that
@@ -113,7 +141,7 @@ public:
   /// From now on steps and evaluations are those of all processes, whose calls correspond. With options.position_rate
   /// > 0 this call is, too. Every process moves the positions of its own patterns.
   /// @throws Error on fewer patterns than this process has, no sum, steps other than Adam, also before it, several slices,
-  ///   relaxation and a background
+  ///   relaxation, a background and options.total_variation
   void set_reduction(const ExecutionSpace& space, Reduction reduction);
 
   /// One iteration: loss and gradients of all patterns or of a subset, then the step.
@@ -240,6 +268,9 @@ private:
   /// What goes by Adam.
   void update(const ExecutionSpace& space);
 
+  /// What is known of object and probe.
+  void constrain(const ExecutionSpace& space);
+
   PtychographySolverOptions options_;
   Loss loss_;
   std::optional<Adam<ExecutionSpace, Real>> adam_;
@@ -253,6 +284,9 @@ private:
   View<Complex***> relaxation_, relaxation_gradient_;
   View<Real*> factors_, factor_gradient_;
   View<Real**> background_roots_, background_, background_gradient_;
+  View<Real**> support_; ///< of the object, or none
+  double beyond_support_ = 1;
+  std::optional<TotalVariation<ExecutionSpace, Real>> variation_; ///< with options.total_variation
   View<double*> history_;
   Positions positions_; ///< with options.position_rate
   std::optional<Reduction> reduction_;
@@ -277,6 +311,7 @@ template <class ExecutionSpace, class Real, class Storage>
 std::size_t PtychographySolver<ExecutionSpace, Real, Storage>::memory_bytes() const {
   return loss_.memory_bytes() + (adam_ ? adam_->memory_bytes() : 0) + (lens_ ? lens_->memory_bytes() : 0) +
          (modulus_steps_ ? modulus_steps_->memory_bytes() : 0) + positions_.memory_bytes() +
+         (variation_ ? variation_->memory_bytes() : 0) + Impl::bytes_of(support_) +
          Impl::bytes_of(amplitude_, phase_, amplitude_gradient_, phase_gradient_, object_, object_gradient_,
                         probe_, probe_gradient_, aberrations_, aberration_gradients_, coefficients_,
                         coefficient_gradient_, relaxation_, relaxation_gradient_, factors_, factor_gradient_,
@@ -349,6 +384,8 @@ PtychographySolver<ExecutionSpace, Real, Storage>::PtychographySolver(
   if (!adam || options.projections_first > 0)
     modulus_steps_.emplace(space, shape, options.regularisation,
                            options.steps == PtychographySteps::LeastSquares);
+  if (options.total_variation > 0)
+    variation_.emplace(space, std::array<std::int64_t, 3>{shape.slices, shape.object[0], shape.object[1]});
   if (refines_positions()) {
     positions_ = Positions(space, loss_.count());
     loss_.positions(space, positions_.first());
@@ -389,6 +426,9 @@ void PtychographySolver<ExecutionSpace, Real, Storage>::set_reduction(const Exec
   check.require(shape.slices == 1 && shape.relaxation == 0 && !loss_.options().detector_background, "loss",
                 "one slice, no relaxation and no background where patterns are in several processes",
                 "others");
+  check.require(options_.total_variation == 0, "options.total_variation",
+                "0 where patterns are in several processes",
+                [&] { return Impl::number(options_.total_variation); });
   reduction_ = std::move(reduction);
   if (refines_positions())
     find_common_moves(space);
@@ -433,7 +473,51 @@ void PtychographySolver<ExecutionSpace, Real, Storage>::step(const ExecutionSpac
     take_modulus_step(space, subset, used);
   if (steps_ >= options_.projections_first)
     update(space);
+  constrain(space);
   ++steps_;
+}
+
+template <class ExecutionSpace, class Real, class Storage>
+void PtychographySolver<ExecutionSpace, Real, Storage>::set_object_support(
+    const ExecutionSpace& space, const Array<const Real, Memory>& support, double beyond) {
+  const Impl::Arguments check{"PtychographySolver::set_object_support"};
+  const auto& [rows, columns] = loss_.sizes().object;
+  check.shape("support", support, {rows, columns});
+  check.not_negative("beyond", beyond);
+  support_ = zeros<Real**>(space, "support", rows, columns);
+  Kokkos::deep_copy(space, Impl::device_list(support_),
+                    Kokkos::View<const Real*, Kokkos::LayoutRight, Memory, Kokkos::MemoryUnmanaged>(
+                        support.data, rows * columns));
+  beyond_support_ = beyond;
+}
+
+template <class ExecutionSpace, class Real, class Storage>
+void PtychographySolver<ExecutionSpace, Real, Storage>::constrain(const ExecutionSpace& space) {
+  using Range = Kokkos::RangePolicy<ExecutionSpace, Kokkos::IndexType<std::int64_t>>;
+  const auto size = static_cast<std::int64_t>(amplitude_.size());
+  if (const double weight = options_.total_variation * options_.object_rate * rate_factor_; weight > 0)
+    for (const auto& part : {amplitude_, phase_}) {
+      constexpr int few = 5; // from zero: steps depend on what a state has, and on nothing else
+      variation_->reset(space);
+      variation_->smooth(space, part, weight, few);
+    }
+  const auto& limits = options_.amplitude_limits;
+  if (Impl::is_finite(limits[0]) || Impl::is_finite(limits[1]))
+    Kokkos::parallel_for("Bracewell::PtychographySolver::limit_amplitudes", Range(space, 0, size),
+                         Impl::LimitAmplitudes<Real>{amplitude_.data(), static_cast<Real>(limits[0]),
+                                                     static_cast<Real>(limits[1])});
+  if (support_.size() > 0)
+    Kokkos::parallel_for("Bracewell::PtychographySolver::limit_object", Range(space, 0, size),
+                         Impl::LimitObject<Real>{support_.data(), std::int64_t(support_.size()),
+                                                 amplitude_.data(), phase_.data(),
+                                                 static_cast<Real>(beyond_support_)});
+  if (!options_.probe_support)
+    return;
+  const double radius = *options_.probe_support;
+  for (const auto& modes : {probe_, relaxation_})
+    Kokkos::parallel_for(
+        "Bracewell::PtychographySolver::limit_probe", Range(space, 0, std::int64_t(modes.size())),
+        Impl::LimitProbe<Real>{modes.data(), std::int64_t(loss_.sizes().probe), radius * radius});
 }
 
 template <class ExecutionSpace, class Real, class Storage>
@@ -563,6 +647,9 @@ std::size_t PtychographySolver<ExecutionSpace, Real, Storage>::bytes_needed(
         shape, options.steps == PtychographySteps::LeastSquares);
   if (options.position_rate > 0)
     bytes += Positions::bytes_needed(count);
+  if (options.total_variation > 0)
+    bytes +=
+        TotalVariation<ExecutionSpace, Real>::bytes_needed({shape.slices, shape.object[0], shape.object[1]});
   if (options.optics)
     bytes += AberratedProbe<ExecutionSpace, Real>::bytes_needed(space, shape.probe, shape.detector,
                                                                 *options.optics);
@@ -652,7 +739,7 @@ void PtychographySolver<ExecutionSpace, Real, Storage>::update(const ExecutionSp
                          Kokkos::RangePolicy<ExecutionSpace>(space, 0, factors_.size()),
                          Impl::LimitFactors<Real>{factors_.data()});
   if (refines_positions())
-    positions_.limit(space, options_.position_limit, sum_of_numbers());
+    positions_.limit(space, options_.position_limit, options_.position_moves, sum_of_numbers());
 }
 
 #define BRACEWELL_INSTANCES_PTYCHOGRAPHY_SOLVER(Extern, Space, Real)                                         \

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <limits>
 #include <optional>
 
 namespace Bracewell {
@@ -29,6 +30,13 @@ enum class PtychographySteps {
   LeastSquares
 };
 
+/// How positions may move.
+enum class PositionMoves {
+  Single, ///< each by itself; the affine part of all is kept at zero
+  Affine, ///< all by one affine map: scale, rotation and shear of the scan about its middle, which stays. The probe is known
+  Both    ///< each by itself, and all by such a map
+};
+
 /// What a step changes, and by how much at most.
 struct PtychographySolverOptions {
   PtychographySteps steps = PtychographySteps::Adam; ///< others: the amplitude loss on patterns as counted
@@ -47,25 +55,38 @@ struct PtychographySolverOptions {
   /// Pixels by which a step moves positions, about; 0: they stay. Else the loss is made with
   /// options.refine_positions.
   double position_rate = 0;
-  double position_limit = 5;      ///< pixels that a position may be moved by on each axis
+  double position_limit = 5; ///< pixels that a position may be moved by on each axis
+  PositionMoves position_moves = PositionMoves::Single; ///< with position_rate
   double coefficient_rate = 0.01; ///< of coefficients, where the loss has a relaxation; 0: they stay
   double relaxation_rate = 0.001; ///< of its modes, whose values are about those of the probe
   double factor_rate = 0.01;      ///< of factors of patterns, where the loss has them
   double background_rate = 0.1;   ///< of roots of the background, where the loss has one
-  AdamOptions adam = {};          ///< constants of the optimiser
-  std::int64_t history = 10000;   ///< the losses of so many steps are kept
+  /// After every step amplitudes of the object are taken to the nearest ones between these two.
+  std::array<double, 2> amplitude_limits = {-std::numeric_limits<double>::infinity(),
+                                            std::numeric_limits<double>::infinity()};
+  /// Radius in pixels of a disc around pixel (m/2, m/2) of the probe's window, beyond which its modes are zero after every step.
+  /// Absent: there is none. Pixels of the probe alone
+  std::optional<double> probe_support = {};
+  /// After every step amplitude and phase are smoothed by their total variation (TotalVariation), each slice by itself, with the
+  /// weight total_variation object_rate times the rate factor: so a step of Adam follows the patterns or becomes smooth, and
+  /// values of 0.05 to 0.5 weigh these against each other. 0: neither is smoothed
+  double total_variation = 0;
+  AdamOptions adam = {};        ///< constants of the optimiser
+  std::int64_t history = 10000; ///< the losses of so many steps are kept
 };
 
 /// Passes, batches and rates that reach the answer of most scans from a rough start: whole steps of Projections, which are
 /// fast at first, then Adam, which gets further, with rates that fall to zero. `bracewell-ptychography` takes them where nobody
 /// says otherwise; bench/quality/ptychography.py measures them.
 /// @code
-/// const auto schedule = PtychographySchedule::of(patterns);
-/// PtychographySolver<Space, float> solver(space, shape, std::move(loss), schedule.options(root_mean_square_of_probe));
+/// const auto schedule = PtychographySchedule::of(patterns.extent(0));
+/// auto loss = PtychographySolver<Space, float>::loss_of_counts(space, shape, positions, patterns);
+/// const auto options = schedule.options(root_mean_square_of_probe, loss.options().loss);
+/// PtychographySolver<Space, float> solver(space, shape, std::move(loss), options);
 /// for (int pass = 0; pass < schedule.passes; ++pass) {
 ///   solver.set_rate_factor(schedule.rate_factor(pass));
 ///   for (int b = 0; b < schedule.batches; ++b)
-///     solver.step(space, batches[b]); // PatternBatches(space, patterns, schedule.batches)
+///     solver.step(space, batches[b]); // PatternBatches(space, patterns.extent(0), schedule.batches)
 /// }
 /// @endcode
 struct PtychographySchedule {
@@ -111,11 +132,13 @@ struct PtychographySchedule {
   }
 
   /// @param probe_value  root mean square of the probe's pixels
-  PtychographySolverOptions options(double probe_value) const {
-    return {.object_rate = object_rate,
-            .probe_rate = probe_rate * probe_value,
+  /// @param loss         by Poisson's, of few counts, Adam goes alone at half the rates: long steps would follow noise
+  PtychographySolverOptions options(double probe_value, PatternLoss loss = PatternLoss::Amplitude) const {
+    const bool few = loss == PatternLoss::Poisson;
+    return {.object_rate = object_rate / (few ? 2 : 1),
+            .probe_rate = probe_rate * probe_value / (few ? 2 : 1),
             .regularisation = 0.1,
-            .projections_first = std::int64_t(projection_passes) * batches,
+            .projections_first = few ? 0 : std::int64_t(projection_passes) * batches,
             .position_rate = position_rate,
             .history = std::max<std::int64_t>(1, std::int64_t(passes) * batches)};
   }

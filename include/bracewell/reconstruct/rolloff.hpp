@@ -148,7 +148,7 @@ void separable_rolloff(const ExecutionSpace& space, const Arguments& arguments, 
     const auto scratch = decltype(functor)::Factors::shmem_size(functor.factor_count);
     Kokkos::parallel_for(label,
                          Kokkos::TeamPolicy<ExecutionSpace>(space, league, threads, lanes)
-                             .set_scratch_size(0, Kokkos::PerTeam(int(scratch))),
+                             .set_scratch_size(0, Kokkos::PerTeam(scratch)),
                          functor);
   }
 }

@@ -76,7 +76,10 @@ public:
                    const FilterOptions& options = {});
 
   /// Bytes of memory that the plan holds.
-  std::size_t memory_bytes() const;
+  std::size_t memory_bytes() const {
+    return Impl::bytes_of(padded_, spectra_, factors_) + (upsampling_ == 1 ? 0 : Impl::bytes_of(products_)) +
+           forward_.memory_bytes() + backward_.memory_bytes() + on_chip_.memory_bytes();
+  }
 
   /// What memory_bytes() of a plan of these arguments would be.
   /// @throws Error as the constructor
@@ -97,9 +100,13 @@ private:
   void check(const Array<const T, MemorySpace>& in, const Array<T, MemorySpace>& out) const;
 
   /// Values of a row with margins.
-  static std::int64_t least_size(int width, const FilterOptions& options);
+  static std::int64_t least_size(int width, const FilterOptions& options) {
+    return 2 * std::int64_t(width) + std::int64_t(std::ceil(std::abs(options.shift)));
+  }
 
-  static int padded_size(int width, const FilterOptions& options);
+  static int padded_size(int width, const FilterOptions& options) {
+    return int(next_fast_size(least_size(width, options), true));
+  }
 
   /// Of Impl::FilterLine; 0 where FFT plans do the work.
   static int chip_size(const ExecutionSpace& space, int width, const FilterOptions& options);
@@ -152,12 +159,6 @@ ProjectionFilter<ExecutionSpace, T>::ProjectionFilter(const ExecutionSpace& spac
                                  chip_size_ > 0 ? std::vector<Complex>() : make_factors(options))) {
   if (chip_size_ > 0)
     on_chip_ = {space, chip_size_, make_factors(options)};
-}
-
-template <class ExecutionSpace, class T>
-std::size_t ProjectionFilter<ExecutionSpace, T>::memory_bytes() const {
-  return Impl::bytes_of(padded_, spectra_, factors_) + (upsampling_ == 1 ? 0 : Impl::bytes_of(products_)) +
-         forward_.memory_bytes() + backward_.memory_bytes() + on_chip_.memory_bytes();
 }
 
 template <class ExecutionSpace, class T>
@@ -233,16 +234,6 @@ void ProjectionFilter<ExecutionSpace, T>::check(const Array<const T, MemorySpace
       [&] { return out.shape(); });
   if (in.data != out.data || upsampling_ > 1)
     arguments.disjoint({{"filtered", out}}, {{"projections", in}});
-}
-
-template <class ExecutionSpace, class T>
-std::int64_t ProjectionFilter<ExecutionSpace, T>::least_size(int width, const FilterOptions& options) {
-  return 2 * std::int64_t(width) + std::int64_t(std::ceil(std::abs(options.shift)));
-}
-
-template <class ExecutionSpace, class T>
-int ProjectionFilter<ExecutionSpace, T>::padded_size(int width, const FilterOptions& options) {
-  return int(next_fast_size(least_size(width, options), true));
 }
 
 template <class ExecutionSpace, class T>

@@ -48,7 +48,9 @@ public:
                     const FourierTomographyOptions& options = {});
 
   /// Bytes of memory that the plan holds.
-  std::size_t memory_bytes() const;
+  std::size_t memory_bytes() const {
+    return layout_.memory_bytes() + gridding_.memory_bytes() + Impl::bytes_of(samples_, grids_, workspace_);
+  }
 
   /// What memory_bytes() of a plan of these arguments would be; see Gridding.
   /// @throws Error as the constructor
@@ -103,11 +105,15 @@ private:
 
   /// Frequencies -width/2 .. width/2 of every ray. The Nyquist frequency of an even width counts half at
   /// either end, as the interpolant is real.
-  static PolarPoints polar(const ParallelBeamGeometry& geometry);
+  static PolarPoints polar(const ParallelBeamGeometry& geometry) {
+    return {.angles = geometry.angles, .samples = geometry.width / 2 * 2 + 1, .step = 1. / geometry.width};
+  }
 
   static GriddingOptions gridding_options(const FourierTomographyOptions& options);
 
-  Impl::ImageOnGrid<T, 2> on_grid() const;
+  Impl::ImageOnGrid<T, 2> on_grid() const {
+    return Impl::ImageOnGrid<T, 2>::make(gridding_, {sizes_.image, sizes_.image});
+  }
 
   template <class Value>
   Unmanaged<Value**> rows(Value* data) const {
@@ -115,14 +121,23 @@ private:
   }
   /// Whether FFTs can take the rows of a pass where they lie: they transform all slices of one, and those of GPUs take real
   /// numbers from where complex ones could lie.
-  bool fits_transforms(const T* values, std::int64_t count) const;
+  bool fits_transforms(const T* values, std::int64_t count) const {
+    return count == sizes_.slices &&
+           (Impl::is_host<ExecutionSpace> || reinterpret_cast<std::uintptr_t>(values) % sizeof(Complex) == 0);
+  }
   /// Rows of a whole pass lie where the samples do, which are not in use at the same time.
   T* all_rows() const { return reinterpret_cast<T*>(samples_.data()); }
   /// Half spectra lie where the grids do, likewise.
-  Unmanaged<Complex**> spectra() const;
-  Unmanaged<Complex***> grid_view(std::int64_t pairs) const;
+  Unmanaged<Complex**> spectra() const {
+    return Unmanaged<Complex**>(grids_.data(), sizes_.rows(), layout_.frequencies());
+  }
+  Unmanaged<Complex***> grid_view(std::int64_t pairs) const {
+    return Unmanaged<Complex***>(grids_.data(), pairs, gridding_.grid_shape()[0], gridding_.grid_shape()[1]);
+  }
   Unmanaged<Complex***> grid_view() const { return grid_view(sizes_.pairs()); }
-  Unmanaged<Complex**> sample_view(std::int64_t pairs) const;
+  Unmanaged<Complex**> sample_view(std::int64_t pairs) const {
+    return Unmanaged<Complex**>(samples_.data(), gridding_.points(), pairs);
+  }
   Impl::SampleArray<Complex> sample_array(std::int64_t pairs) const { return {samples_.data(), pairs, 1}; }
 
   /// Zeros in the grids that a pass does not use.
@@ -164,11 +179,6 @@ FourierTomography<ExecutionSpace, T>::FourierTomography(const ExecutionSpace& sp
           space, "Bracewell::FourierTomography::workspace",
           std::int64_t(std::max({along_detector_.workspace_bytes(), to_detector_.workspace_bytes(),
                                  backward_.workspace_bytes(), forward_.workspace_bytes()})))) {}
-
-template <class ExecutionSpace, class T>
-std::size_t FourierTomography<ExecutionSpace, T>::memory_bytes() const {
-  return layout_.memory_bytes() + gridding_.memory_bytes() + Impl::bytes_of(samples_, grids_, workspace_);
-}
 
 template <class ExecutionSpace, class T>
 std::size_t FourierTomography<ExecutionSpace, T>::bytes_needed(const ExecutionSpace& space,
@@ -274,11 +284,6 @@ auto FourierTomography<ExecutionSpace, T>::checked(const Impl::Arguments& argume
 }
 
 template <class ExecutionSpace, class T>
-auto FourierTomography<ExecutionSpace, T>::polar(const ParallelBeamGeometry& geometry) -> PolarPoints {
-  return {.angles = geometry.angles, .samples = geometry.width / 2 * 2 + 1, .step = 1. / geometry.width};
-}
-
-template <class ExecutionSpace, class T>
 auto FourierTomography<ExecutionSpace, T>::gridding_options(const FourierTomographyOptions& options)
     -> GriddingOptions {
   return {.slices = (options.slices + 1) / 2,
@@ -286,32 +291,6 @@ auto FourierTomography<ExecutionSpace, T>::gridding_options(const FourierTomogra
           .oversampling = options.oversampling,
           .strategy = options.strategy,
           .order = SampleOrder::SlicesLast};
-}
-
-template <class ExecutionSpace, class T>
-auto FourierTomography<ExecutionSpace, T>::on_grid() const -> Impl::ImageOnGrid<T, 2> {
-  return Impl::ImageOnGrid<T, 2>::make(gridding_, {sizes_.image, sizes_.image});
-}
-
-template <class ExecutionSpace, class T>
-bool FourierTomography<ExecutionSpace, T>::fits_transforms(const T* values, std::int64_t count) const {
-  return count == sizes_.slices &&
-         (Impl::is_host<ExecutionSpace> || reinterpret_cast<std::uintptr_t>(values) % sizeof(Complex) == 0);
-}
-
-template <class ExecutionSpace, class T>
-auto FourierTomography<ExecutionSpace, T>::spectra() const -> Unmanaged<Complex**> {
-  return Unmanaged<Complex**>(grids_.data(), sizes_.rows(), layout_.frequencies());
-}
-
-template <class ExecutionSpace, class T>
-auto FourierTomography<ExecutionSpace, T>::grid_view(std::int64_t pairs) const -> Unmanaged<Complex***> {
-  return Unmanaged<Complex***>(grids_.data(), pairs, gridding_.grid_shape()[0], gridding_.grid_shape()[1]);
-}
-
-template <class ExecutionSpace, class T>
-auto FourierTomography<ExecutionSpace, T>::sample_view(std::int64_t pairs) const -> Unmanaged<Complex**> {
-  return Unmanaged<Complex**>(samples_.data(), gridding_.points(), pairs);
 }
 
 template <class ExecutionSpace, class T>

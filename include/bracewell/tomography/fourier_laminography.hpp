@@ -49,7 +49,10 @@ public:
                       const FourierLaminographyOptions& options = {});
 
   /// Bytes of memory that the plan holds.
-  std::size_t memory_bytes() const;
+  std::size_t memory_bytes() const {
+    return layout_.memory_bytes() + gridding_.memory_bytes() +
+           Impl::bytes_of(row_factors_, samples_, grid_, workspace_);
+  }
 
   /// What memory_bytes() of a plan of these arguments would be; it makes the points of the samples, 24 bytes each, and
   /// waits. (So does a plan while it is made.)
@@ -86,16 +89,25 @@ private:
 
   static const TiltedBeamGeometry& checked(const Impl::Arguments& arguments,
                                            const TiltedBeamGeometry& geometry,
-                                           const FourierLaminographyOptions& options);
+                                           const FourierLaminographyOptions& options) {
+    return Impl::check_tilted(arguments, geometry, options);
+  }
   static std::array<int, 3> shape(const Sizes& sizes) { return {sizes.depth, sizes.image, sizes.image}; }
-  static GriddingOptions gridding_options(const FourierLaminographyOptions& options);
+  static GriddingOptions gridding_options(const FourierLaminographyOptions& options) {
+    return {
+        .tolerance = options.tolerance, .oversampling = options.oversampling, .strategy = options.strategy};
+  }
 
   Impl::ImageOnGrid<T, 3> on_grid() const { return Impl::ImageOnGrid<T, 3>::make(gridding_, shape(sizes_)); }
   /// Frames lie where the samples do, half spectra where the grid does, which are not in use at the same time.
-  Unmanaged<T***> frames() const;
+  Unmanaged<T***> frames() const {
+    return Unmanaged<T***>(reinterpret_cast<T*>(samples_.data()), sizes_.angles, sizes_.rows, sizes_.width);
+  }
   Unmanaged<Complex***> spectra() const;
   Unmanaged<Complex****> grid_view() const;
-  Unmanaged<Complex**> sample_view() const;
+  Unmanaged<Complex**> sample_view() const {
+    return Unmanaged<Complex**>(samples_.data(), 1, sizes_.samples());
+  }
 
   Sizes sizes_;
   Layout layout_;
@@ -133,12 +145,6 @@ FourierLaminography<ExecutionSpace, T>::FourierLaminography(const ExecutionSpace
           space, "Bracewell::FourierLaminography::workspace",
           std::int64_t(std::max({to_spectra_.workspace_bytes(), to_frames_.workspace_bytes(),
                                  backward_.workspace_bytes(), forward_.workspace_bytes()})))) {}
-
-template <class ExecutionSpace, class T>
-std::size_t FourierLaminography<ExecutionSpace, T>::memory_bytes() const {
-  return layout_.memory_bytes() + gridding_.memory_bytes() +
-         Impl::bytes_of(row_factors_, samples_, grid_, workspace_);
-}
 
 template <class ExecutionSpace, class T>
 std::size_t FourierLaminography<ExecutionSpace, T>::bytes_needed(const ExecutionSpace& space,
@@ -210,25 +216,6 @@ void FourierLaminography<ExecutionSpace, T>::project(const ExecutionSpace& space
 }
 
 template <class ExecutionSpace, class T>
-auto FourierLaminography<ExecutionSpace, T>::checked(const Impl::Arguments& arguments,
-                                                     const TiltedBeamGeometry& geometry,
-                                                     const FourierLaminographyOptions& options)
-    -> const TiltedBeamGeometry& {
-  return Impl::check_tilted(arguments, geometry, options);
-}
-
-template <class ExecutionSpace, class T>
-auto FourierLaminography<ExecutionSpace, T>::gridding_options(const FourierLaminographyOptions& options)
-    -> GriddingOptions {
-  return {.tolerance = options.tolerance, .oversampling = options.oversampling, .strategy = options.strategy};
-}
-
-template <class ExecutionSpace, class T>
-auto FourierLaminography<ExecutionSpace, T>::frames() const -> Unmanaged<T***> {
-  return Unmanaged<T***>(reinterpret_cast<T*>(samples_.data()), sizes_.angles, sizes_.rows, sizes_.width);
-}
-
-template <class ExecutionSpace, class T>
 auto FourierLaminography<ExecutionSpace, T>::spectra() const -> Unmanaged<Complex***> {
   return Unmanaged<Complex***>(grid_.data(), sizes_.angles, sizes_.rows, sizes_.width / 2 + 1);
 }
@@ -237,11 +224,6 @@ template <class ExecutionSpace, class T>
 auto FourierLaminography<ExecutionSpace, T>::grid_view() const -> Unmanaged<Complex****> {
   const auto size = gridding_.grid_shape();
   return Unmanaged<Complex****>(grid_.data(), 1, size[0], size[1], size[2]);
-}
-
-template <class ExecutionSpace, class T>
-auto FourierLaminography<ExecutionSpace, T>::sample_view() const -> Unmanaged<Complex**> {
-  return Unmanaged<Complex**>(samples_.data(), 1, sizes_.samples());
 }
 
 #define BRACEWELL_INSTANCES_FOURIER_LAMINOGRAPHY(Extern, Space, Real)                                        \

@@ -39,7 +39,9 @@ public:
                 const FourierTomographyOptions& options = {});
 
   /// Bytes of memory that the plan holds.
-  std::size_t memory_bytes() const;
+  std::size_t memory_bytes() const {
+    return tomography_.memory_bytes() + Impl::bytes_of(filter_) + normal_.memory_bytes();
+  }
 
   /// What memory_bytes() of a plan of these arguments would be.
   /// @throws Error as the constructor
@@ -67,13 +69,18 @@ private:
   Array<const T, MemorySpace> filter() const;
 
   /// The frequencies of every ray that are left.
-  static PolarPoints polar(const ParallelBeamGeometry& geometry);
+  static PolarPoints polar(const ParallelBeamGeometry& geometry) {
+    return {
+        .angles = geometry.angles, .samples = (geometry.width - 1) / 2 * 2 + 1, .step = 1. / geometry.width};
+  }
   static Kokkos::View<T*, ExecutionSpace> weights(const ExecutionSpace& space,
                                                   const ParallelBeamGeometry& geometry,
                                                   const FourierTomographyOptions& options);
   static std::array<int, 2> shape(const ParallelBeamGeometry& geometry,
                                   const FourierTomographyOptions& options);
-  static GriddingOptions gridding(const FourierTomographyOptions& options);
+  static GriddingOptions gridding(const FourierTomographyOptions& options) {
+    return {.slices = options.slices, .tolerance = options.tolerance, .oversampling = options.oversampling};
+  }
 
   Tomography tomography_;
   Kokkos::View<T*, ExecutionSpace> filter_;
@@ -87,11 +94,6 @@ FourierNormal<ExecutionSpace, T>::FourierNormal(const ExecutionSpace& space,
     : tomography_(space, geometry, options), filter_(filter(space, geometry.width)),
       normal_(space, polar(geometry), Array<const T, MemorySpace>(weights(space, geometry, options)),
               shape(geometry, options), gridding(options)) {}
-
-template <class ExecutionSpace, class T>
-std::size_t FourierNormal<ExecutionSpace, T>::memory_bytes() const {
-  return tomography_.memory_bytes() + Impl::bytes_of(filter_) + normal_.memory_bytes();
-}
 
 template <class ExecutionSpace, class T>
 std::size_t FourierNormal<ExecutionSpace, T>::bytes_needed(const ExecutionSpace& space,
@@ -138,12 +140,6 @@ auto FourierNormal<ExecutionSpace, T>::filter() const -> Array<const T, MemorySp
 }
 
 template <class ExecutionSpace, class T>
-auto FourierNormal<ExecutionSpace, T>::polar(const ParallelBeamGeometry& geometry) -> PolarPoints {
-  return {
-      .angles = geometry.angles, .samples = (geometry.width - 1) / 2 * 2 + 1, .step = 1. / geometry.width};
-}
-
-template <class ExecutionSpace, class T>
 auto FourierNormal<ExecutionSpace, T>::weights(const ExecutionSpace& space,
                                                const ParallelBeamGeometry& geometry,
                                                const FourierTomographyOptions& options)
@@ -162,11 +158,6 @@ auto FourierNormal<ExecutionSpace, T>::shape(const ParallelBeamGeometry& geometr
                                              const FourierTomographyOptions& options) -> std::array<int, 2> {
   const int image = options.image ? options.image : geometry.width;
   return {image, image};
-}
-
-template <class ExecutionSpace, class T>
-auto FourierNormal<ExecutionSpace, T>::gridding(const FourierTomographyOptions& options) -> GriddingOptions {
-  return {.slices = options.slices, .tolerance = options.tolerance, .oversampling = options.oversampling};
 }
 
 #define BRACEWELL_INSTANCES_FOURIER_NORMAL(Extern, Space, Real)                                              \

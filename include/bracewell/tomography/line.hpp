@@ -63,7 +63,9 @@ private:
   static const ParallelBeamGeometry& checked(const Impl::Arguments& arguments,
                                              const ParallelBeamGeometry& geometry,
                                              const LineTomographyOptions& options);
-  static int image_of(const ParallelBeamGeometry& geometry, const LineTomographyOptions& options);
+  static int image_of(const ParallelBeamGeometry& geometry, const LineTomographyOptions& options) {
+    return options.image ? options.image : geometry.width;
+  }
   static std::int64_t packs(int image) { return Impl::LinePack<ExecutionSpace, T>::packs_for(image); }
 
   /// Back-projection, so many slices at a time.
@@ -81,7 +83,10 @@ private:
   }
 
   int check(const Impl::Arguments& arguments, const Array<const T, MemorySpace>& projections,
-            const Array<const T, MemorySpace>& images) const;
+            const Array<const T, MemorySpace>& images) const {
+    return Impl::check_parallel_beam(arguments, beam_.angles(), beam_.width(), beam_.image(), projections,
+                                     images);
+  }
 
   Impl::Beam<ExecutionSpace> beam_;
   Kokkos::View<Pack*, ExecutionSpace> packs_;
@@ -157,20 +162,6 @@ auto LineTomography<ExecutionSpace, T>::checked(const Impl::Arguments& arguments
     -> const ParallelBeamGeometry& {
   Impl::check_geometry(arguments, geometry, options.image, 1, 1 << 20, 1, 1 << 24);
   return geometry;
-}
-
-template <class ExecutionSpace, class T>
-int LineTomography<ExecutionSpace, T>::image_of(const ParallelBeamGeometry& geometry,
-                                                const LineTomographyOptions& options) {
-  return options.image ? options.image : geometry.width;
-}
-
-template <class ExecutionSpace, class T>
-int LineTomography<ExecutionSpace, T>::check(const Impl::Arguments& arguments,
-                                             const Array<const T, MemorySpace>& projections,
-                                             const Array<const T, MemorySpace>& images) const {
-  return Impl::check_parallel_beam(arguments, beam_.angles(), beam_.width(), beam_.image(), projections,
-                                   images);
 }
 
 #define BRACEWELL_INSTANCES_LINE_TOMOGRAPHY(Extern, Space, Real)                                             \

@@ -46,7 +46,9 @@ public:
                      const LogPolarTomographyOptions& options = {});
 
   /// Bytes of memory that the plan holds.
-  std::size_t memory_bytes() const;
+  std::size_t memory_bytes() const {
+    return Impl::bytes_of(samples_, results_, symbol_, roots_, directions_, origins_, workspace_);
+  }
 
   /// What memory_bytes() of a plan of these arguments would be.
   /// @throws Error as the constructor
@@ -113,7 +115,10 @@ private:
         samples_.data(), std::size_t(sizes_.samples), std::size_t(grid_.columns));
   }
 
-  Matrix rows(const ExecutionSpace& space, const char* name, std::int64_t count) const;
+  Matrix rows(const ExecutionSpace& space, const char* name, std::int64_t count) const {
+    return Matrix(Kokkos::view_alloc(space, std::string("Bracewell::LogPolarTomography::") + name),
+                  std::size_t(count), std::size_t(grid_.columns));
+  }
 
   template <bool transposed>
   void convolve(const ExecutionSpace& space, const char* label, int slices) const {
@@ -179,11 +184,6 @@ LogPolarTomography<ExecutionSpace, T>::LogPolarTomography(const ExecutionSpace& 
           std::int64_t(
               std::max({samples_forward_.workspace_bytes(), samples_backward_.workspace_bytes(),
                         results_forward_.workspace_bytes(), results_backward_.workspace_bytes()})))) {}
-
-template <class ExecutionSpace, class T>
-std::size_t LogPolarTomography<ExecutionSpace, T>::memory_bytes() const {
-  return Impl::bytes_of(samples_, results_, symbol_, roots_, directions_, origins_, workspace_);
-}
 
 template <class ExecutionSpace, class T>
 std::size_t LogPolarTomography<ExecutionSpace, T>::bytes_needed(const ExecutionSpace& space,
@@ -253,13 +253,6 @@ void LogPolarTomography<ExecutionSpace, T>::project(const ExecutionSpace& space,
                    Sample(grid_, origins_.data(), samples_.data(), projections.data + first * sinogram(),
                           count, T(scale_)));
   });
-}
-
-template <class ExecutionSpace, class T>
-auto LogPolarTomography<ExecutionSpace, T>::rows(const ExecutionSpace& space, const char* name,
-                                                 std::int64_t count) const -> Matrix {
-  return Matrix(Kokkos::view_alloc(space, std::string("Bracewell::LogPolarTomography::") + name),
-                std::size_t(count), std::size_t(grid_.columns));
 }
 
 template <class ExecutionSpace, class T>

@@ -39,7 +39,10 @@ public:
   StripeRemoval(const ExecutionSpace& space, int angles, int width, const StripeOptions& options = {});
 
   /// Bytes of memory that the plan holds.
-  std::size_t memory_bytes() const;
+  std::size_t memory_bytes() const {
+    return Impl::bytes_of(columns_, medians_, ratios_) + ranked_.memory_bytes() +
+           sorted_ratios_.memory_bytes() + sorting_.memory_bytes() + wavelet_.memory_bytes();
+  }
 
   /// What memory_bytes() of a plan of these arguments would be.
   /// @throws Error as the constructor
@@ -71,13 +74,18 @@ private:
   using Ranked = Impl::RankedVectors<ExecutionSpace, T>;
   using Sorting = Impl::ColumnSorting<ExecutionSpace, T>;
 
-  static bool sorts(const StripeOptions& options);
+  static bool sorts(const StripeOptions& options) {
+    return options.method == StripeMethod::Sorting || options.method == StripeMethod::All;
+  }
 
   /// Slices that are sorted in one launch. All looks at them one by one.
   static std::int64_t sorted_at_once(const StripeOptions& options, int angles, int width);
 
   /// Columns of values, or of ratios, that are sorted in one launch.
-  static std::int64_t sorted_columns(const StripeOptions& options, int angles, int width);
+  static std::int64_t sorted_columns(const StripeOptions& options, int angles, int width) {
+    return std::max<std::int64_t>(sorts(options) ? sorted_at_once(options, angles, width) * width : 0,
+                                  options.method == StripeMethod::All ? slices_at_once : 0);
+  }
   static std::int64_t long_values(const StripeOptions& options, int angles, int width);
 
   Columns columns() const { return {columns_.data(), angles_, width_}; }
@@ -141,12 +149,6 @@ StripeRemoval<ExecutionSpace, T>::StripeRemoval(const ExecutionSpace& space, int
 }
 
 template <class ExecutionSpace, class T>
-std::size_t StripeRemoval<ExecutionSpace, T>::memory_bytes() const {
-  return Impl::bytes_of(columns_, medians_, ratios_) + ranked_.memory_bytes() +
-         sorted_ratios_.memory_bytes() + sorting_.memory_bytes() + wavelet_.memory_bytes();
-}
-
-template <class ExecutionSpace, class T>
 std::size_t StripeRemoval<ExecutionSpace, T>::bytes_needed(const ExecutionSpace&, int angles, int width,
                                                            const StripeOptions& options) {
   check({"StripeRemoval::bytes_needed"}, angles, width, options);
@@ -206,11 +208,6 @@ int StripeRemoval<ExecutionSpace, T>::check(const Impl::Arguments& arguments, in
 }
 
 template <class ExecutionSpace, class T>
-bool StripeRemoval<ExecutionSpace, T>::sorts(const StripeOptions& options) {
-  return options.method == StripeMethod::Sorting || options.method == StripeMethod::All;
-}
-
-template <class ExecutionSpace, class T>
 std::int64_t StripeRemoval<ExecutionSpace, T>::sorted_at_once(const StripeOptions& options, int angles,
                                                               int width) {
   if (options.method == StripeMethod::All)
@@ -218,13 +215,6 @@ std::int64_t StripeRemoval<ExecutionSpace, T>::sorted_at_once(const StripeOption
   return std::clamp<std::int64_t>(Impl::TomographyTuning<ExecutionSpace>::sorted_values /
                                       (std::int64_t(angles) * width),
                                   1, slices_at_once);
-}
-
-template <class ExecutionSpace, class T>
-std::int64_t StripeRemoval<ExecutionSpace, T>::sorted_columns(const StripeOptions& options, int angles,
-                                                              int width) {
-  return std::max<std::int64_t>(sorts(options) ? sorted_at_once(options, angles, width) * width : 0,
-                                options.method == StripeMethod::All ? slices_at_once : 0);
 }
 
 template <class ExecutionSpace, class T>

@@ -33,7 +33,10 @@ public:
              const FourierTomographyOptions& options = {});
 
   /// Bytes of memory that the plan holds.
-  std::size_t memory_bytes() const;
+  std::size_t memory_bytes() const {
+    return tomography_.memory_bytes() + forward_.workspace_bytes() + backward_.workspace_bytes() +
+           Impl::bytes_of(angles_, filter_, images_, rows_, spectra_);
+  }
 
   /// What memory_bytes() of a plan of these arguments would be.
   /// @throws Error as the constructor
@@ -62,7 +65,10 @@ private:
   std::int64_t sinogram() const { return views_ * width_; }
   std::int64_t frequencies() const { return width_ / 2 + 1; }
   Unmanaged<T**> rows() const { return Unmanaged<T**>(rows_.data(), slices_ * views_, width_); }
-  Unmanaged<Complex**> spectra(int k) const;
+  Unmanaged<Complex**> spectra(int k) const {
+    return Unmanaged<Complex**>(spectra_.data() + k * slices_ * views_ * frequencies(), slices_ * views_,
+                                frequencies());
+  }
 
   /// Spectra of the rows of images times a coordinate.
   void project_times(const ExecutionSpace& space, const T* images, std::int64_t count,
@@ -94,12 +100,6 @@ ViewSlopes<ExecutionSpace, T>::ViewSlopes(const ExecutionSpace& space, const Par
       rows_(Impl::device_vector<T>(space, "Bracewell::ViewSlopes::rows", slices_ * sinogram())),
       spectra_(Impl::device_vector<Complex>(space, "Bracewell::ViewSlopes::spectra",
                                             2 * slices_ * views_ * frequencies())) {}
-
-template <class ExecutionSpace, class T>
-std::size_t ViewSlopes<ExecutionSpace, T>::memory_bytes() const {
-  return tomography_.memory_bytes() + forward_.workspace_bytes() + backward_.workspace_bytes() +
-         Impl::bytes_of(angles_, filter_, images_, rows_, spectra_);
-}
 
 template <class ExecutionSpace, class T>
 std::size_t ViewSlopes<ExecutionSpace, T>::bytes_needed(const ExecutionSpace& space,
@@ -166,12 +166,6 @@ auto ViewSlopes<ExecutionSpace, T>::directions(const ParallelBeamGeometry& geome
   for (const double angle : geometry.angles)
     values.emplace_back(T(std::cos(angle)), T(std::sin(angle)));
   return values;
-}
-
-template <class ExecutionSpace, class T>
-auto ViewSlopes<ExecutionSpace, T>::spectra(int k) const -> Unmanaged<Complex**> {
-  return Unmanaged<Complex**>(spectra_.data() + k * slices_ * views_ * frequencies(), slices_ * views_,
-                              frequencies());
 }
 
 template <class ExecutionSpace, class T>

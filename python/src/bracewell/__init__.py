@@ -24,6 +24,7 @@ from .beamline import bin_frames, find_overlap, remove_outliers, retrieve_phase,
 from .contrast import CTFParameters, ctf_gradients, evaluate_ctf, filter_gradients
 from .gridding import NonuniformFFT, NonuniformSums, ToeplitzNormal
 from .iterations import LeastSquaresSolver
+from .lines import LineGradients, backproject_lines, project_lines, project_lines_gradients
 from .points import InsertGradients, SampleGradients, insert, insert_gradients, sample, sample_gradients
 from .projection import (BackprojectGradients, Expectation, Expected, PoseScores, PoseScoring, PreparedReference,
                          ProjectGradients, backproject, backproject_gradients, project, project_gradients, rotation_grid)
@@ -44,13 +45,13 @@ _core._set_main_thread(_threading.main_thread().ident)
 _atexit.register(_core._finalize)
 
 __all__ = [
-    "AberratedProbe", "Adam", "BackprojectGradients", "CTFParameters", "Expectation", "Expected", "FourierNormal", "InsertGradients", "Laminography", "LeastSquaresSolver",
+    "AberratedProbe", "Adam", "BackprojectGradients", "CTFParameters", "Expectation", "Expected", "FourierNormal", "InsertGradients", "Laminography", "LeastSquaresSolver", "LineGradients",
     "NonuniformFFT", "NonuniformSums", "PoseScores", "PoseScoring", "PreparedReference", "ProjectGradients", "PtychographyLoss",
     "PtychographyResult", "PtychographySchedule", "PtychographySolver", "SampleGradients", "SignalAndNoise", "ToeplitzNormal", "Tomography",
-    "ViewGradients", "ViewSlopes", "angular_density_weights", "backproject", "backproject_gradients", "bin_frames",
+    "ViewGradients", "ViewSlopes", "angular_density_weights", "backproject", "backproject_gradients", "backproject_lines", "bin_frames",
     "correct_rolloff", "crop_centre", "ctf_gradients", "device_backend", "equalise", "evaluate_ctf", "filter_gradients",
     "filter_projections", "find_centre", "find_overlap", "fourier_shell_correlation", "half_set_moments", "helical_operators", "insert", "insert_gradients",
-    "kokkos_version", "normalise", "normalise_projections", "pad_centre", "project", "project_gradients", "remove_outliers",
+    "kokkos_version", "normalise", "normalise_projections", "pad_centre", "project", "project_gradients", "project_lines", "project_lines_gradients", "remove_outliers",
     "remove_stripes", "retrieve_phase", "rotation_grid", "sample", "sample_gradients", "signal_and_noise",
     "symmetrise", "symmetry_operators", "turn_detector", "weigh_half_acquisition", "wiener_prior",
 ]

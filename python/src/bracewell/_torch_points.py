@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Lists of points for `bracewell.torch`, which imports this."""
+"""Lists of points, and lines in real space, for `bracewell.torch`, which imports this."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import List, Optional, Sequence
 import torch
 from torch import Tensor
 
+from . import lines as _lines
 from . import points as _points
 from .torch import _ready, _refuse, _register
 
@@ -57,6 +58,40 @@ def _insert_gradients_fake(cotangent, values, points, wanted, *_):
     return [torch.empty_like(of[name], memory_format=torch.contiguous_format) for name in wanted.split()]
 
 
+@torch.library.custom_op("bracewell::project_lines", mutates_args=())
+def _project_lines(volume: Tensor, matrices: Tensor, shifts: Optional[Tensor], shape: List[int]) -> Tensor:
+    return _lines.project_lines(_ready(volume), _ready(matrices), shifts=None if shifts is None else _ready(shifts), shape=shape)
+
+
+def _project_lines_fake(volume, matrices, shifts, shape):
+    moves = (1, 1) if shifts is None else shifts.shape
+    return volume.new_empty((max(volume.shape[0], matrices.shape[0], moves[0]), max(matrices.shape[1], moves[1]), *shape))
+
+
+@torch.library.custom_op("bracewell::project_lines_gradients", mutates_args=())
+def _project_lines_gradients(cotangent: Tensor, volume: Tensor, matrices: Tensor, shifts: Optional[Tensor],
+                             wanted: str) -> List[Tensor]:
+    given = _lines.project_lines_gradients(_ready(volume), _ready(matrices), _ready(cotangent),
+                                           shifts=None if shifts is None else _ready(shifts), wanted=wanted.split())
+    return [getattr(given, name) for name in wanted.split()]
+
+
+def _project_lines_gradients_fake(cotangent, volume, matrices, shifts, wanted):
+    of = {"volume": volume, "matrices": matrices, "shifts": shifts}
+    return [torch.empty_like(of[name], memory_format=torch.contiguous_format) for name in wanted.split()]
+
+
+def _save_lines(ctx, inputs, output):
+    ctx.save_for_backward(*inputs[:3])
+
+
+def _project_lines_backward(ctx, cotangent):
+    names = ("volume", "matrices", "shifts")
+    wanted = [name for name, needed in zip(names, ctx.needs_input_grad) if needed]
+    given = dict(zip(wanted, _project_lines_gradients(cotangent, *ctx.saved_tensors, " ".join(wanted)) if wanted else []))
+    return (*(given.get(name) for name in names), None)
+
+
 def _save(ctx, inputs, output):
     ctx.save_for_backward(*inputs[:2])
     ctx.options = inputs[2:]
@@ -79,6 +114,8 @@ def _insert_backward(ctx, cotangent):
                       interpolation, mates)
 
 
+_register(_project_lines, _project_lines_fake, _project_lines_backward, _save_lines)
+_register(_project_lines_gradients, _project_lines_gradients_fake, _refuse("project_lines"))
 _register(_sample, _sample_fake, _sample_backward, _save)
 _register(_sample_gradients, _sample_gradients_fake, _refuse("sample"))
 _register(_insert, _insert_fake, _insert_backward, _save)
@@ -95,3 +132,9 @@ def insert(values: Tensor, points: Tensor, *, shape: Sequence[int], batches: Opt
            interpolation: str = "catmull_rom", mates: str = "single") -> Tensor:
     """`bracewell.insert` into zeros, differentiable in values and points."""
     return _insert(values, points, list(shape), values.shape[0] if batches is None else batches, interpolation, mates)
+
+
+def project_lines(volume: Tensor, matrices: Tensor, *, shifts: Optional[Tensor] = None,
+                  shape: Optional[Sequence[int]] = None) -> Tensor:
+    """`bracewell.project_lines`, differentiable in volume, matrices and shifts."""
+    return _project_lines(volume, matrices, shifts, list(volume.shape[2:] if shape is None else shape))

@@ -11,10 +11,12 @@ from ._arrays import (Array, Planned, as_complex, as_like, as_real, copied, curr
 
 
 class _PlannedForSlices(Planned):
-    """Has a compiled plan for every precision and device, made at the first call, and again for more slices."""
+    """Has a compiled plan for every precision and device, made at the first call, and again for more slices. A plan takes other
+    points at its next call."""
 
     def __init__(self, name, tolerance, oversampling):
         self._name, self._options, self._plans = name, (number("tolerance", tolerance), number("oversampling", oversampling)), {}
+        self._points_set = 0  # how often
 
     tolerance = property(lambda self: self._options[0])
     oversampling = property(lambda self: self._options[1])
@@ -25,10 +27,15 @@ class _PlannedForSlices(Planned):
 
     def _plan(self, batch, stream, *kind):
         key, slices = (*place(batch), *kind), batch.shape[0]
-        known, plan = self._plans.get(key, (0, None))
+        known, plan, points_set = self._plans.get(key, (0, None, 0))
         if plan is None or slices > known:
-            plan = self._make(empty(batch, (1,), "real"), batch, slices, stream)
-            self._plans[key] = (slices, plan)
+            known, plan = slices, self._make(empty(batch, (1,), "real"), batch, slices, stream)
+        elif points_set != self._points_set:
+            del self._plans[key]  # points that it refuses leave it without any
+            plan.set_points(*self._places(batch), stream)
+        else:
+            return plan
+        self._plans[key] = known, plan, self._points_set
         return plan
 
 
@@ -40,7 +47,8 @@ class NonuniformFFT(_PlannedForSlices):
 
     with pixels X = index - size // 2 along every axis. Exact transposes of each other; not scaled.
 
-    The points are sorted at the first call for a precision and device, and again where one has more slices than all before.
+    The points are sorted at the first call for a precision and device, and again after `set_points` and where a call has more
+    slices than all before.
 
     Args:
         points: ``[points, axes]``, cycles per pixel, any (the period is 1); column 0 is x, the last axis of images.
@@ -60,8 +68,10 @@ class NonuniformFFT(_PlannedForSlices):
     _shown = ("points", "shape", "tolerance", "oversampling")
 
     def set_points(self, points: Any) -> None:
-        """Takes other points, any number of them."""
-        self.points, self._plans = copied(points), {}
+        """Takes other points, any number of them. For as many as before, grids, kernels and Fourier transforms are used again."""
+        before, self.points, self._points_set = self.points, copied(points), self._points_set + 1
+        if tuple(before.shape) != tuple(self.points.shape):
+            self._plans = {}
 
     def adjoint(self, samples: Array, *, stream: Optional[int] = None) -> Array:
         """Samples, complex ``[slices, points]`` or ``[points]``, to images, complex ``[slices, ((depth,) height,) width]`` or
@@ -98,9 +108,11 @@ class NonuniformFFT(_PlannedForSlices):
         self._plan(batch, stream).point_gradients(batch, values, gradients, empty(values, values.shape, "complex"), stream)
         return result(gradients, images)
 
+    def _places(self, batch):
+        return (as_like(self.points, batch, "float64"),)
+
     def _make(self, like, batch, slices, stream):
-        return _core.NonuniformPlan.make(like, as_like(self.points, batch, "float64"), list(self.shape), slices, *self._options,
-                                         stream)
+        return _core.NonuniformPlan.make(like, *self._places(batch), list(self.shape), slices, *self._options, stream)
 
 
 class ToeplitzNormal(_PlannedForSlices):
@@ -181,8 +193,12 @@ class NonuniformSums(_PlannedForSlices):
     _shown = ("points", "targets", "tolerance", "oversampling")
 
     def set_points(self, points: Any, targets: Any) -> None:
-        """Takes other points and targets, any number of them."""
-        self.points, self.targets, self._plans = copied(points), copied(targets), {}
+        """Takes other points and targets, any number of them. For as many as before in boxes that are no larger, grids, kernels
+        and Fourier transforms are used again."""
+        before, self.points, self.targets = self.points, copied(points), copied(targets)
+        self._points_set += 1
+        if tuple(before.shape[1:]) != tuple(self.points.shape[1:]):
+            self._plans = {}
 
     def forward(self, values: Array, *, stream: Optional[int] = None) -> Array:
         """Values, complex ``[slices, points]`` or ``[points]``, to sums, complex ``[slices, targets]`` or ``[targets]``."""
@@ -199,6 +215,8 @@ class NonuniformSums(_PlannedForSlices):
         getattr(self._plan(batch, stream), direction)(batch, found, stream)
         return result(found if len(array.shape) == 2 else found[0], array)
 
+    def _places(self, batch):
+        return as_like(self.points, batch, "float64"), as_like(self.targets, batch, "float64")
+
     def _make(self, like, batch, slices, stream):
-        return _core.SumsPlan.make(like, as_like(self.points, batch, "float64"), as_like(self.targets, batch, "float64"), slices,
-                                   *self._options, stream)
+        return _core.SumsPlan.make(like, *self._places(batch), slices, *self._options, stream)

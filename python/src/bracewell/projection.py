@@ -37,9 +37,26 @@ def _settings(interpolation, oversampling, radius, ewald_radius, kernel_weights=
                                     number("ewald_radius", ewald_radius), kernel_weights == "absolute", bool(skip_redundant))
 
 
+def _once(check):
+    """Of a check of shapes: the same one, which looks at calls with the same arguments once. Errors are not kept."""
+    known = lru_cache(maxsize=256)(check)
+
+    def checked(*arguments):
+        try:
+            return known(*arguments)
+        except TypeError:  # what cannot be looked up, or the check's own error
+            return check(*arguments)
+
+    return checked
+
+
 def _sizes(function, name, spectrum, leading, width) -> tuple[int, ...]:
     """Full sizes of a half spectrum behind its leading axes."""
-    shape = shape_of(function, name, spectrum)
+    return _sizes_of(function, name, shape_of(function, name, spectrum), leading, width)
+
+
+@_once
+def _sizes_of(function, name, shape, leading, width) -> tuple[int, ...]:
     if len(shape) not in (leading + 2, leading + 3):
         raise ValueError(f"bracewell.{function}: {name}: expected {leading + 2} or {leading + 3} axes, found {len(shape)}")
     columns = shape[-1]
@@ -81,13 +98,17 @@ def _leading(axis, *arrays) -> int:
 def _expect_poses(function, leading, sizes, dimensions, **arrays) -> None:
     """Whether what belongs to poses goes together: of batches and poses each array has one, or as many as all that have more.
     `leading`: an array's name and its batches, and poses where it has some; `sizes`: of projections."""
+    _expect_shapes(function, leading, tuple(sizes), dimensions,
+                   *[(name, shape_of(function, name, array)) for name, array in arrays.items() if array is not None])
+
+
+@_once
+def _expect_shapes(function, leading, sizes, dimensions, *shapes) -> None:
     name, extents = leading
     known = [(extent, name) for extent in (*extents, 1)[:2]]
     inner = {"matrices": (dimensions, dimensions), "shifts": (len(sizes),)}
-    for name, array in arrays.items():
-        if array is None:
-            continue
-        shape, behind = shape_of(function, name, array), inner.get(name, _half(sizes))
+    for name, shape in shapes:
+        behind = inner.get(name, _half(sizes))
         if len(shape) != 2 + len(behind) or shape[2:] != behind:
             raise ValueError(f"bracewell.{function}: {name}: expected [batches, poses, {', '.join(map(str, behind))}], found "
                              f"{list(shape)}")
@@ -97,6 +118,45 @@ def _expect_poses(function, leading, sizes, dimensions, **arrays) -> None:
                 raise ValueError(f"bracewell.{function}: {name}: expected 1 or {most} {what}, as {of} has, found {shape[axis]}")
             if most == 1:
                 known[axis] = shape[axis], name
+
+
+def _shapes(function, **arrays) -> list:
+    """The shapes of arrays, None where there is none."""
+    try:
+        return [None if array is None else array.shape for array in arrays.values()]
+    except AttributeError:
+        return [None if array is None else shape_of(function, name, array) for name, array in arrays.items()]
+
+
+def _most(axis, *shapes) -> int:
+    return max((shape[axis] for shape in shapes if shape is not None), default=1)
+
+
+@_once
+def _project_extents(reconstruction, matrices, shifts, filters, shape, width):
+    """Of the shapes of a call of `project` that is right: the reconstruction's width, the projections', and their shape."""
+    volume = _sizes_of("project", "reconstruction", tuple(reconstruction), 1, width)
+    sizes = volume[-2:] if shape is None else shape
+    poses = [(name, tuple(one)) for name, one in (("matrices", matrices), ("shifts", shifts), ("filters", filters)) if one is not None]
+    _expect_shapes("project", ("reconstruction", tuple(reconstruction[:1])), sizes, len(volume), *poses)
+    extents = [one for _, one in poses]
+    return volume[-1], sizes[-1], (_most(0, reconstruction, *extents), _most(1, *extents), *_half(sizes))
+
+
+@_once
+def _backproject_extents(projections, matrices, shifts, filters, weights, shape, width):
+    """Of the shapes of a call of `backproject` that is right: the projections' width, the volumes', and their shape."""
+    sizes = _sizes_of("backproject", "projections", tuple(projections), 2, width)
+    dimensions = (0, *matrices)[-1]
+    if dimensions not in (2, 3):
+        raise ValueError(f"bracewell.backproject: matrices: expected [batches, poses, 3, 3] or [batches, poses, 2, 2], found "
+                         f"{list(matrices)}")
+    poses = (("matrices", matrices), ("shifts", shifts), ("filters", filters), ("weights", weights))
+    _expect_shapes("backproject", ("projections", tuple(projections[:2])), sizes, dimensions,
+                   *[(name, tuple(one)) for name, one in poses if one is not None])
+    if shape is None:
+        shape = sizes if dimensions <= len(sizes) else (sizes[0],) + sizes
+    return sizes[-1], int(shape[-1]), (projections[0], *_half(shape))
 
 
 def project(reconstruction: Array, matrices: Array, shifts: Optional[Array] = None, filters: Optional[Array] = None, *,
@@ -126,16 +186,12 @@ def project(reconstruction: Array, matrices: Array, shifts: Optional[Array] = No
         Complex ``[B, P, (d,) h, w/2+1]``.
     """
     expect_writable("project", out)
-    volume = _sizes("project", "reconstruction", reconstruction, 1, width)
-    sizes = tuple(shape) if shape is not None else volume[-2:]
-    _expect_poses("project", ("reconstruction", reconstruction.shape[:1]), sizes, len(volume), matrices=matrices, shifts=shifts,
-                  filters=filters)
+    of, to, extents = _project_extents(*_shapes("project", reconstruction=reconstruction, matrices=matrices, shifts=shifts,
+                                                filters=filters), None if shape is None else tuple(shape), width)
     if out is None:
-        out = empty(reconstruction, (_leading(0, reconstruction, matrices, shifts, filters),
-                                     _leading(1, matrices, shifts, filters), *_half(sizes)), "complex")
-    settings = _settings(interpolation, oversampling, radius, ewald_radius)
-    stream = current_stream(reconstruction, stream)
-    _core.project(reconstruction, volume[-1], matrices, shifts, filters, out, sizes[-1], settings, stream)
+        out = empty(reconstruction, extents, "complex")
+    _core.project(reconstruction, of, matrices, shifts, filters, out, to,
+                  _settings(interpolation, oversampling, radius, ewald_radius), current_stream(reconstruction, stream))
     return result(out, reconstruction)
 
 
@@ -520,20 +576,13 @@ def backproject(projections: Array, matrices: Array, shifts: Optional[Array] = N
     Returns:
         (data, weight); weight is None without weights.
     """
-    sizes = _sizes("backproject", "projections", projections, 2, width)
-    dimensions = (0, *shape_of("backproject", "matrices", matrices))[-1]
-    if dimensions not in (2, 3):
-        raise ValueError(f"bracewell.backproject: matrices: expected [batches, poses, 3, 3] or [batches, poses, 2, 2], found "
-                         f"{list(matrices.shape)}")
-    _expect_poses("backproject", ("projections", projections.shape[:2]), sizes, dimensions, matrices=matrices, shifts=shifts,
-                  filters=filters, weights=weights)
-    if shape is None:
-        shape = sizes if dimensions <= len(sizes) else (sizes[0],) + sizes
+    of, to, extents = _backproject_extents(*_shapes("backproject", projections=projections, matrices=matrices, shifts=shifts,
+                                                    filters=filters, weights=weights), None if shape is None else tuple(shape), width)
     if data is None:
-        data = zeros(projections, (projections.shape[0], *_half(tuple(shape))), "complex")
+        data = zeros(projections, extents, "complex")
     if weight is None and weights is not None:
         weight = zeros(projections, data.shape, "real")
-    _core.backproject(projections, sizes[-1], matrices, shifts, filters, weights, data, weight, int(shape[-1]),
+    _core.backproject(projections, of, matrices, shifts, filters, weights, data, weight, to,
                       _settings(interpolation, oversampling, radius, ewald_radius, kernel_weights),
                       current_stream(projections, stream))
     return result(data, projections), result(weight, projections)

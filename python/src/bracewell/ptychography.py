@@ -22,20 +22,6 @@ def _total(patterns: Array, weights: Optional[Array]) -> float:
     return sum(float((patterns[j:j + 64] * weights[j:j + 64]).sum()) for j in range(0, count, 64))
 
 
-def _bright(patterns: Array, weights: Optional[Array]) -> Optional[float]:
-    """Counts of a bright pixel, sum m^2 / sum m of the mean pattern m; None where few counts are no whole numbers."""
-    mean = patterns.sum(0) / patterns.shape[0]
-    if weights is not None and tuple(weights.shape) == tuple(mean.shape):
-        mean = mean * (weights > 0)
-    total = float(mean.sum())
-    if not 0 < total < float("inf"):
-        return None
-    bright = float((mean / total * mean).sum())
-    if bright < 100 and not all(bool((patterns[j:j + 64] == patterns[j:j + 64].round()).all()) for j in range(0, patterns.shape[0], 64)):
-        return None
-    return bright
-
-
 class PtychographyResult(NamedTuple):
     """What `PtychographyLoss.evaluate` gives; gradients are dL/dRe + i dL/dIm, None where they were not wanted."""
 
@@ -89,6 +75,8 @@ class PtychographyLoss(Held):
         refine_positions: `evaluate` takes positions and gives their gradient.
         slice_fresnel_numbers: of an object of several slices, one less than there are: (probe's window)^2 / (wavelength distance)
             from each slice to the next. The object is ``[slices, rows, columns]`` then.
+        slice_shifts: of a tilted specimen, pixels (row, column) by which the beam moves on the way from each slice to the next:
+            distance tan(angle) / pixel.
         relaxation: C modes v_c by which the probe of a pattern differs from that of all, p_j = p + sum_c a_jc v_c in the first mode.
         pattern_factors: I_j is multiplied by a factor of pattern j.
         detector_background: an intensity per detector pixel is added to all I_j.
@@ -101,7 +89,7 @@ class PtychographyLoss(Held):
     def __init__(self, patterns: Array, positions: Any, object_shape: Sequence[int], probe_size: int, *, modes: int = 1,
                  loss: str = "auto", scale: str = "pattern", counts: float = 1, background: float = 1e-3,
                  weights: Optional[Array] = None, fresnel_number: Optional[float] = None, refine_positions: bool = False,
-                 slice_fresnel_numbers: Sequence[float] = (), relaxation: int = 0, pattern_factors: bool = False,
+                 slice_fresnel_numbers: Sequence[float] = (), slice_shifts: Sequence[Sequence[float]] = (), relaxation: int = 0, pattern_factors: bool = False,
                  detector_background: bool = False, stream: Optional[int] = None):
         shape = shape_of("PtychographyLoss", "patterns", patterns)
         if len(shape) != 3:
@@ -122,14 +110,15 @@ class PtychographyLoss(Held):
             kind = "mask" if bool(((weights == 0) | (weights == 1)).all()) else "per_pixel"
         self.loss = str(loss)
         if loss == "auto":
-            bright = _bright(patterns, weights) if scale == "none" and shape[0] > 0 else None
-            self.loss = "poisson" if bright is not None and bright < 3 else "amplitude"
+            few = scale == "none" and shape[0] > 0 and _core.few_counts(patterns, weights, current_stream(patterns, stream))
+            self.loss = "poisson" if few else "amplitude"
         stream = current_stream(patterns, stream)
         self._plan = _core.PtychographyPlan.make(
             empty(patterns, (1,), "real"), on_host(positions, "float64"), *object_shape,
             whole("probe_size", probe_size), shape[-1], whole("modes", modes), self.loss, kind, scale == "pattern", float(counts), float(background),
             number("fresnel_number", fresnel_number), bool(refine_positions), [float(one) for one in slice_fresnel_numbers],
-            whole("relaxation", relaxation), bool(pattern_factors), bool(detector_background), stream)
+            whole("relaxation", relaxation), bool(pattern_factors), bool(detector_background),
+            [[float(one) for one in pair] for pair in slice_shifts], stream)
         self._plan.set_patterns(0, patterns, weights, stream)
         # Of an exit wave: the mean of its pattern in the far field, whose transforms are not normalised, or its sum.
         self.power = _total(patterns, weights) / shape[0] / (shape[-1]**2 if fresnel_number is None else 1)
@@ -233,6 +222,14 @@ class PtychographySolver(Held):
         probe_rate: likewise of the probe.
         position_rate: pixels by which a step moves positions, about; 0: they stay. Else the loss has refine_positions.
         position_limit: pixels that a position may be moved by on each axis.
+        position_moves: single (each by itself; the affine part of all stays zero), affine (all by a scale, rotation and shear of the
+            scan about its middle, which a known probe tells), or both.
+        amplitude_limits: (least, greatest) amplitude of the object after every step.
+        object_support: real ``[rows, columns]`` or bools, positive where the object is to be found; it is `beyond_support` elsewhere,
+            with a phase of 0: 1 for nothing in the beam.
+        probe_support: radius in pixels of a disc in the middle of the window, beyond which the probe is zero.
+        total_variation: after every step amplitude and phase are smoothed by their total variation, with this weight times the rate:
+            0.05 to 0.5 take noise away and keep edges.
         regularisation: in (0, 1], alpha of rPIE; 1 is ePIE.
         coefficient_rate, relaxation_rate, factor_rate, background_rate: of what else the loss has, by adam; background_rate of the
             background's roots. `relaxation` begins as noise of the probe's size, `coefficients` as 0, `factors` as 1, and
@@ -248,7 +245,10 @@ class PtychographySolver(Held):
     def __init__(self, loss: PtychographyLoss, probe: Array, amplitude: Optional[Array] = None, phase: Optional[Array] = None, *,
                  steps: str = "adam", object_rate: float = 0.01, probe_rate: float = 0.001, position_rate: float = 0,
                  position_limit: float = 5, regularisation: float = 1, coefficient_rate: float = 0.01, relaxation_rate: float = 0.001,
-                 factor_rate: float = 0.01, background_rate: float = 0.1, schedule: Optional[PtychographySchedule] = None, stream: Optional[int] = None):
+                 factor_rate: float = 0.01, background_rate: float = 0.1, position_moves: str = "single",
+                 amplitude_limits: Optional[Sequence[float]] = None, object_support: Optional[Array] = None, beyond_support: float = 1,
+                 probe_support: Optional[float] = None, total_variation: float = 0,
+                 schedule: Optional[PtychographySchedule] = None, stream: Optional[int] = None):
         shape_of("PtychographySolver", "probe", probe)
         stream = current_stream(probe, stream)
         projections_first = 0
@@ -282,7 +282,12 @@ class PtychographySolver(Held):
         self._plan = _core.SolverPlan.make(self._like, loss._plan, steps, float(object_rate), float(probe_rate),
                                            float(position_rate), float(position_limit), float(regularisation), projections_first,
                                            float(coefficient_rate), float(relaxation_rate), float(factor_rate),
-                                           float(background_rate), stream)
+                                           float(background_rate), str(position_moves),
+                                           [float(one) for one in amplitude_limits or ()], number("probe_support", probe_support),
+                                           float(total_variation), stream)
+        if object_support is not None:
+            shape_of("PtychographySolver", "object_support", object_support)
+            self._plan.set_object_support(as_real(object_support, probe), float(beyond_support), stream)
         if amplitude is None:
             amplitude = empty(probe, self._object_shape, "real")
             amplitude[...] = 1

@@ -15,6 +15,7 @@ project, backproject   of spectra, shifts of `project`,   of spectra, at poses t
 NonuniformFFT          of values and points               of values and points
 Tomography             of values, angles and shifts       of values, at angles that need none
 PtychographyLoss       of object, probe and positions     none                                   vmap
+AberratedProbe         none                               none
 evaluate_ctf           none                               none                                   vmap
 =====================  =================================  =====================================  ===================
 """
@@ -37,12 +38,19 @@ from . import projection as _projection
 from . import ptychography as _ptychography
 from . import tomography as _tomography
 
-__all__ = ["NonuniformFFT", "PtychographyLoss", "Tomography", "backproject", "evaluate_ctf", "insert", "project", "sample"]
+__all__ = ["AberratedProbe", "NonuniformFFT", "PtychographyLoss", "Tomography", "backproject", "evaluate_ctf", "insert", "project",
+           "project_lines", "sample"]
 
 
 def _ready(tensor: Optional[Tensor]) -> Optional[Tensor]:
     """A tensor as the operators read it."""
-    return None if tensor is None else tensor.detach().resolve_conj().resolve_neg().contiguous()
+    if tensor is None:
+        return None
+    if tensor.requires_grad:
+        tensor = tensor.detach()
+    if tensor.is_conj() or tensor.is_neg():
+        tensor = tensor.resolve_conj().resolve_neg()
+    return tensor if tensor.is_contiguous() else tensor.contiguous()
 
 
 def _like(gradient: Tensor, tensor: Tensor) -> Tensor:
@@ -79,6 +87,55 @@ def _one_by_one(function, info, in_dims, arguments):
     return torch.stack(results), 0
 
 
+_modes = getattr(torch._C, "_len_torch_dispatch_stack", None)
+
+
+def _plainly(*tensors: Optional[Tensor]) -> bool:
+    """Whether a call needs no dispatcher: tensors of no class of their own, which neither torch.compile nor a mode follows. The
+    custom operators take longer than a small projection."""
+    if _modes is None or _modes() or torch.compiler.is_compiling():
+        return False
+    for tensor in tensors:
+        if type(tensor) is not Tensor and tensor is not None and type(tensor) is not torch.nn.Parameter:
+            return False
+    return True
+
+
+def _followed(*tensors: Optional[Tensor]) -> bool:
+    """Whether derivatives may be asked for, by backward passes, forward mode or transforms of functions."""
+    if torch._C._are_functorch_transforms_active() or torch.autograd.forward_ad._current_level >= 0:
+        return True
+    if torch.is_grad_enabled():
+        for tensor in tensors:
+            if tensor is not None and tensor.requires_grad:
+                return True
+    return False
+
+
+class _Operator(Function):
+    """A Function whose `apply` is the one of a Function without `setup_context`, where no transform of functions takes part: with it
+    PyTorch takes longer than a small projection."""
+
+    def __init_subclass__(cls, **options):
+        super().__init_subclass__(**options)
+
+        def forward(ctx, *inputs):
+            output = cls.forward(*inputs)
+            cls.setup_context(ctx, inputs, output)
+            return output
+
+        cls._eager = type(Function)(cls.__name__, (Function,), {name: staticmethod(function) for name, function in (
+            ("forward", forward), ("backward", cls.backward), ("jvp", cls.jvp))})
+
+    @classmethod
+    def apply(cls, *arguments):
+        if torch._C._are_functorch_transforms_active():
+            return super().apply(*arguments)
+        if not torch.is_grad_enabled() and torch.autograd.forward_ad._current_level < 0:  # in backward passes, mostly
+            return cls.forward(*arguments)
+        return cls._eager.apply(*arguments)
+
+
 def _register(operator, fake, backward, save=None):
     operator.register_fake(fake)
     operator.register_autograd(backward, setup_context=save)
@@ -87,12 +144,14 @@ def _register(operator, fake, backward, save=None):
 # ---- Projection -----------------------------------------------------------------------------------------------------
 
 
-@torch.library.custom_op("bracewell::project", mutates_args=())
-def _project(reconstruction: Tensor, matrices: Tensor, shifts: Optional[Tensor], filters: Optional[Tensor], shape: List[int],
-             width: int, interpolation: str, oversampling: Optional[float], radius: Optional[float],
-             ewald_radius: Optional[float], skip_redundant: bool) -> Tensor:
+def _project_now(reconstruction: Tensor, matrices: Tensor, shifts: Optional[Tensor], filters: Optional[Tensor], shape: List[int],
+                 width: int, interpolation: str, oversampling: Optional[float], radius: Optional[float],
+                 ewald_radius: Optional[float], skip_redundant: bool) -> Tensor:
     return _projection.project(_ready(reconstruction), _ready(matrices), _ready(shifts), _ready(filters), shape=shape, width=width,
                                interpolation=interpolation, oversampling=oversampling, radius=radius, ewald_radius=ewald_radius)
+
+
+_project = torch.library.custom_op("bracewell::project", _project_now, mutates_args=())
 
 
 def _project_fake(reconstruction, matrices, shifts, filters, shape, *_):
@@ -100,16 +159,18 @@ def _project_fake(reconstruction, matrices, shifts, filters, shape, *_):
                                      *shape[:-1], shape[-1] // 2 + 1))
 
 
-@torch.library.custom_op("bracewell::project_gradients", mutates_args=())
-def _project_gradients(cotangent: Tensor, reconstruction: Tensor, matrices: Tensor, shifts: Optional[Tensor],
-                       filters: Optional[Tensor], wanted: str, shape: List[int], width: int, interpolation: str,
-                       oversampling: Optional[float], radius: Optional[float], ewald_radius: Optional[float],
-                       skip_redundant: bool) -> List[Tensor]:
+def _project_gradients_now(cotangent: Tensor, reconstruction: Tensor, matrices: Tensor, shifts: Optional[Tensor],
+                           filters: Optional[Tensor], wanted: str, shape: List[int], width: int, interpolation: str,
+                           oversampling: Optional[float], radius: Optional[float], ewald_radius: Optional[float],
+                           skip_redundant: bool) -> List[Tensor]:
     given = _projection.project_gradients(_ready(reconstruction), _ready(matrices), _ready(cotangent), _ready(shifts),
                                           _ready(filters), wanted=wanted.split(), shape=shape, width=width, interpolation=interpolation,
                                           oversampling=oversampling, radius=radius, ewald_radius=ewald_radius,
                                           skip_redundant=skip_redundant)
     return [getattr(given, name) for name in wanted.split()]
+
+
+_project_gradients = torch.library.custom_op("bracewell::project_gradients", _project_gradients_now, mutates_args=())
 
 
 def _project_gradients_fake(cotangent, reconstruction, matrices, shifts, filters, wanted, *_):
@@ -149,12 +210,13 @@ def _shift_phases(projections: Tensor, shifts: Tensor, shape: Sequence[int]) -> 
     return -2j * math.pi * phases
 
 
-class _Project(Function):
+class _Project(_Operator):
     """Of `project`, out of torch.compile: with forward mode and vmap."""
 
     @staticmethod
     def forward(reconstruction, matrices, shifts, filters, options):
-        return _project(reconstruction, matrices, shifts, filters, *options)
+        call = _project_now if _plainly(reconstruction, matrices, shifts, filters) else _project
+        return call(reconstruction, matrices, shifts, filters, *options)
 
     @staticmethod
     def setup_context(ctx, inputs, output):
@@ -195,13 +257,14 @@ class _Project(Function):
         return _one_by_one(_Project.apply, info, in_dims, arguments)
 
 
-class _ProjectGradients(Function):
+class _ProjectGradients(_Operator):
     """Derivatives of `project`. That of the reconstruction is linear in the cotangent: its transpose is `project`."""
 
     @staticmethod
     def forward(cotangent, reconstruction, matrices, shifts, filters, needed, options):
         names = [name for name, wanted in zip(("reconstruction", "matrices", "shifts"), needed) if wanted]
-        given = iter(_project_gradients(cotangent, reconstruction, matrices, shifts, filters, " ".join(names), *options))
+        call = _project_gradients_now if _plainly(cotangent, reconstruction, matrices, shifts, filters) else _project_gradients
+        given = iter(call(cotangent, reconstruction, matrices, shifts, filters, " ".join(names), *options))
         return tuple(next(given) if wanted else None for wanted in needed)
 
     @staticmethod
@@ -249,22 +312,30 @@ def project(reconstruction: Tensor, matrices: Tensor, shifts: Optional[Tensor] =
     torch-projectors paper for losses on the full spectrum. By default they are exact.
     """
     volume = _projection._sizes("torch.project", "reconstruction", reconstruction, 1, width)
-    options = (list(shape if shape is not None else volume[-2:]), volume[-1], interpolation, oversampling, radius, ewald_radius,
-               skip_redundant)
+    return _project_at(reconstruction, matrices, shifts, filters, (list(shape if shape is not None else volume[-2:]), volume[-1],
+                                                                   interpolation, oversampling, radius, ewald_radius, skip_redundant))
+
+
+def _project_at(reconstruction, matrices, shifts, filters, options):
+    tensors = (reconstruction, matrices, shifts, filters)
     if torch.compiler.is_compiling():
-        return _project(reconstruction, matrices, shifts, filters, *options)
-    return _Project.apply(reconstruction, matrices, shifts, filters, options)
+        return _project(*tensors, *options)
+    if not _followed(*tensors) and _plainly(*tensors):
+        return _project_now(*tensors, *options)
+    return _Project.apply(*tensors, options)
 
 
-@torch.library.custom_op("bracewell::backproject", mutates_args=())
-def _backproject(projections: Tensor, matrices: Tensor, shifts: Optional[Tensor], filters: Optional[Tensor],
-                 weights: Optional[Tensor], shape: List[int], width: int, interpolation: str, oversampling: Optional[float],
-                 radius: Optional[float], ewald_radius: Optional[float], kernel_weights: str) -> Tuple[Tensor, Tensor]:
+def _backproject_now(projections: Tensor, matrices: Tensor, shifts: Optional[Tensor], filters: Optional[Tensor],
+                     weights: Optional[Tensor], shape: List[int], width: int, interpolation: str, oversampling: Optional[float],
+                     radius: Optional[float], ewald_radius: Optional[float], kernel_weights: str) -> Tuple[Tensor, Tensor]:
     data, weight = _projection.backproject(_ready(projections), _ready(matrices), _ready(shifts), _ready(filters),
                                            weights=_ready(weights), shape=shape, width=width, interpolation=interpolation,
                                            oversampling=oversampling, radius=radius, ewald_radius=ewald_radius,
                                            kernel_weights=kernel_weights)
     return data, data.real.new_empty(0) if weight is None else weight
+
+
+_backproject = torch.library.custom_op("bracewell::backproject", _backproject_now, mutates_args=())
 
 
 def _backproject_fake(projections, matrices, shifts, filters, weights, shape, *_):
@@ -273,16 +344,18 @@ def _backproject_fake(projections, matrices, shifts, filters, weights, shape, *_
     return projections.new_empty(extents), projections.new_empty(0 if weights is None else extents, dtype=real)
 
 
-@torch.library.custom_op("bracewell::backproject_gradients", mutates_args=())
-def _backproject_gradients(data: Tensor, weight: Optional[Tensor], projections: Tensor, matrices: Tensor,
-                           shifts: Optional[Tensor], filters: Optional[Tensor], weights: Optional[Tensor], wanted: str,
-                           shape: List[int], width: int, interpolation: str, oversampling: Optional[float],
-                           radius: Optional[float], ewald_radius: Optional[float], kernel_weights: str) -> List[Tensor]:
+def _backproject_gradients_now(data: Tensor, weight: Optional[Tensor], projections: Tensor, matrices: Tensor,
+                               shifts: Optional[Tensor], filters: Optional[Tensor], weights: Optional[Tensor], wanted: str,
+                               shape: List[int], width: int, interpolation: str, oversampling: Optional[float],
+                               radius: Optional[float], ewald_radius: Optional[float], kernel_weights: str) -> List[Tensor]:
     given = _projection.backproject_gradients(_ready(projections), _ready(matrices), _ready(data), _ready(weight), _ready(shifts),
                                               _ready(filters), weights=_ready(weights), wanted=wanted.split(), shape=shape, width=width,
                                               interpolation=interpolation, oversampling=oversampling, radius=radius,
                                               ewald_radius=ewald_radius, kernel_weights=kernel_weights)
     return [getattr(given, name) for name in wanted.split()]
+
+
+_backproject_gradients = torch.library.custom_op("bracewell::backproject_gradients", _backproject_gradients_now, mutates_args=())
 
 
 def _backproject_gradients_fake(data, weight, projections, matrices, shifts, filters, weights, wanted, *_):
@@ -318,12 +391,13 @@ _register(_backproject, _backproject_fake, _backproject_backward, _backproject_s
 _register(_backproject_gradients, _backproject_gradients_fake, _refuse("backproject"))
 
 
-class _Backproject(Function):
+class _Backproject(_Operator):
     """Of `backproject`, out of torch.compile: with forward mode and vmap. Its weight has no elements where there are no weights."""
 
     @staticmethod
     def forward(projections, matrices, shifts, filters, weights, options):
-        return _backproject(projections, matrices, shifts, filters, weights, *options)
+        call = _backproject_now if _plainly(projections, matrices, shifts, filters, weights) else _backproject
+        return call(projections, matrices, shifts, filters, weights, *options)
 
     @staticmethod
     def setup_context(ctx, inputs, output):
@@ -370,17 +444,19 @@ class _Backproject(Function):
         return _one_by_one(_Backproject.apply, info, in_dims, arguments)
 
 
-class _BackprojectGradients(Function):
+class _BackprojectGradients(_Operator):
     """Derivatives of `backproject`, which have none."""
 
     @staticmethod
     def forward(data, weight, projections, matrices, shifts, filters, weights, needed, options):
         of_all = dict(zip(("projections", "matrices", "shifts", "filters", "weights"), needed))
         names = [name for name in ("projections", "matrices", "shifts", "weights") if of_all[name]]
-        given = dict(zip(names, _backproject_gradients(data, weight, projections, matrices, shifts, filters, weights,
-                                                       " ".join(names), *options) if names else []))
+        plain = _plainly(data, weight, projections, matrices, shifts, filters, weights)
+        call = _backproject_gradients_now if plain else _backproject_gradients
+        given = dict(zip(names, call(data, weight, projections, matrices, shifts, filters, weights, " ".join(names), *options)
+                         if names else []))
         if of_all["filters"]:
-            unfiltered = given["projections"] if filters is None else _backproject_gradients(
+            unfiltered = given["projections"] if filters is None else call(
                 data, weight, projections, matrices, shifts, None, weights, "projections", *options)[0]
             given["filters"] = _like((projections.conj() * unfiltered).real, filters)
         if of_all["weights"]:
@@ -399,12 +475,13 @@ class _BackprojectGradients(Function):
         raise _refused("backproject", "vmap of a gradient of poses")
 
 
-class _Unproject(Function):
+class _Unproject(_Operator):
     """The transpose of `backproject` in projections alone: linear, and its transpose is `backproject`."""
 
     @staticmethod
     def forward(data, projections, matrices, shifts, filters, options):
-        return _backproject_gradients(data, None, projections, matrices, shifts, filters, None, "projections", *options)[0]
+        call = _backproject_gradients_now if _plainly(data, projections, matrices, shifts, filters) else _backproject_gradients
+        return call(data, None, projections, matrices, shifts, filters, None, "projections", *options)[0]
 
     @staticmethod
     def setup_context(ctx, inputs, output):
@@ -444,18 +521,30 @@ def backproject(projections: Tensor, matrices: Tensor, shifts: Optional[Tensor] 
     sizes = _projection._sizes("torch.backproject", "projections", projections, 2, width)
     if shape is None:
         shape = sizes if matrices.shape[-1] <= len(sizes) else (sizes[0],) + sizes
-    options = (list(shape), sizes[-1], interpolation, oversampling, radius, ewald_radius, kernel_weights)
-    if torch.compiler.is_compiling():
-        data, weight = _backproject(projections, matrices, shifts, filters, weights, *options)
-    else:
-        data, weight = _Backproject.apply(projections, matrices, shifts, filters, weights, options)
+    data, weight = _backproject_at(projections, matrices, shifts, filters, weights,
+                                   (list(shape), sizes[-1], interpolation, oversampling, radius, ewald_radius, kernel_weights))
     return data, None if weights is None else weight
+
+
+def _backproject_at(projections, matrices, shifts, filters, weights, options):
+    """Without weights the second has no elements."""
+    tensors = (projections, matrices, shifts, filters, weights)
+    if torch.compiler.is_compiling():
+        return _backproject(*tensors, *options)
+    if not _followed(*tensors) and _plainly(*tensors):
+        return _backproject_now(*tensors, *options)
+    return _Backproject.apply(*tensors, options)
 
 
 # ---- Plans: operators know them by number ---------------------------------------------------------------------------
 
 _numbers = count()
 _plans: WeakValueDictionary = WeakValueDictionary()
+
+
+def _plan_of(number: Any) -> Any:
+    """The plan of a number, which torch.compile makes symbolic where a second plan takes the place of a first."""
+    return _plans[int(number)]
 
 
 class _Numbered:
@@ -466,16 +555,16 @@ class _Numbered:
 
 @torch.library.custom_op("bracewell::linear", mutates_args=())
 def _linear(values: Tensor, plan: int, adjoint: bool) -> Tensor:
-    return _plans[plan]._apply(_ready(values), adjoint)
+    return _plan_of(plan)._apply(_ready(values), adjoint)
 
 
 def _linear_fake(values, plan, adjoint):
-    return values.new_empty(_plans[plan]._shape(values.shape, adjoint))
+    return values.new_empty(_plan_of(plan)._shape(values.shape, adjoint))
 
 
 def _linear_save(ctx, inputs, output):
     _, ctx.plan, ctx.adjoint = inputs
-    ctx.keep = _plans[ctx.plan]
+    ctx.keep = _plan_of(ctx.plan)
 
 
 def _linear_backward(ctx, cotangent):
@@ -839,7 +928,7 @@ def evaluate_ctf(parameters: _contrast.CTFParameters, shape: Sequence[int], pixe
 @torch.library.custom_op("bracewell::ptychography", mutates_args=())
 def _ptychography_loss(object: Tensor, probe: Tensor, positions: Optional[Tensor], subset: Optional[Tensor], plan: int,
                        wanted: str) -> List[Tensor]:
-    given = _plans[plan]._plan.evaluate(_ready(object), _ready(probe), _ready(positions), wanted=wanted.split(), subset=_ready(subset))
+    given = _plan_of(plan)._plan.evaluate(_ready(object), _ready(probe), _ready(positions), wanted=wanted.split(), subset=_ready(subset))
     return [given.loss, *(getattr(given, name) for name in wanted.split())]
 
 
@@ -937,4 +1026,108 @@ class PtychographyLoss(_Numbered):
         return repr(self._plan).replace("bracewell.", "bracewell.torch.", 1)
 
 
-from ._torch_points import insert, sample  # noqa: E402 (takes what stands above)
+@torch.library.custom_op("bracewell::aberrated_probe", mutates_args=())
+def _aberrated_probe(parameters: Tensor, plan: int) -> Tensor:
+    return _plan_of(plan)._plan.evaluate(_ready(parameters))
+
+
+def _aberrated_probe_fake(parameters, plan):
+    side = _plan_of(plan)._plan.probe_size
+    return parameters.new_empty((side, side), dtype=parameters.dtype.to_complex())
+
+
+@torch.library.custom_op("bracewell::aberrated_probe_gradients", mutates_args=())
+def _aberrated_probe_gradients(cotangent: Tensor, parameters: Tensor, plan: int) -> Tensor:
+    return _plan_of(plan)._plan.gradients(_ready(parameters), _ready(cotangent))
+
+
+def _aberrated_probe_save(ctx, inputs, output):
+    parameters, ctx.plan = inputs
+    ctx.keep = _plan_of(ctx.plan)
+    ctx.save_for_backward(parameters)
+
+
+def _aberrated_probe_backward(ctx, cotangent):
+    parameters, = ctx.saved_tensors
+    return _aberrated_probe_gradients(cotangent, parameters, ctx.plan), None
+
+
+_register(_aberrated_probe, _aberrated_probe_fake, _aberrated_probe_backward, _aberrated_probe_save)
+_register(_aberrated_probe_gradients, lambda cotangent, parameters, plan: torch.empty_like(parameters), _refuse("AberratedProbe"))
+
+
+class _Lens(Function):
+    @staticmethod
+    def forward(parameters, lens):
+        return _aberrated_probe(parameters, lens._number)
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.set_materialize_grads(False)
+        ctx.save_for_backward(inputs[0])
+        ctx.lens = inputs[1]
+
+    @staticmethod
+    def backward(ctx, cotangent):
+        if cotangent is None:
+            return None, None
+        return _LensGradients.apply(cotangent, *ctx.saved_tensors, ctx.lens), None
+
+    @staticmethod
+    def jvp(ctx, *tangents):
+        raise _refused("AberratedProbe", "forward-mode derivative")
+
+    @staticmethod
+    def vmap(info, in_dims, *arguments):
+        return _one_by_one(_Lens.apply, info, in_dims, arguments)
+
+
+class _LensGradients(Function):
+    @staticmethod
+    def forward(cotangent, parameters, lens):
+        return _aberrated_probe_gradients(cotangent, parameters, lens._number)
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        pass
+
+    backward = staticmethod(_refuse("AberratedProbe"))
+    jvp = staticmethod(_refuse("AberratedProbe"))
+
+    @staticmethod
+    def vmap(info, in_dims, *arguments):
+        return _one_by_one(_LensGradients.apply, info, in_dims, arguments)
+
+
+class AberratedProbe(_Numbered):
+    """`bracewell.AberratedProbe` as a differentiable function; arguments as there::
+
+        lens = bracewell.torch.AberratedProbe(64, 64, wavelength=0.0025, pixel_size=0.02, convergence_angle=0.02)
+        optics = torch.tensor([40.0, 1.0, 0.0, 0.0, 0.05], requires_grad=True)
+        loss(object, lens(optics)).backward()
+        optics.grad  # dL / d(defocus, Cs, astigmatism, its angle, smoothness)
+    """
+
+    def __init__(self, probe_size: int, detector: int, **optics: Any):
+        self._plan = _ptychography.AberratedProbe(probe_size, detector, **optics)
+        self._enter()
+
+    def __call__(self, parameters: Tensor) -> Tensor:
+        """The probe, complex ``[m, m]``, of the precision and device of the parameters, real ``[5]``: defocus (a length), Cs,
+        astigmatism (a length), its angle from the row axis (radians), smoothness of the aperture's edge. One backward pass."""
+        if torch.compiler.is_compiling():
+            return _aberrated_probe(parameters, self._number)
+        return _Lens.apply(parameters, self)
+
+    def __getstate__(self) -> Any:
+        return self._plan
+
+    def __setstate__(self, plan: Any) -> None:
+        self._plan = plan
+        self._enter()
+
+    def __repr__(self) -> str:
+        return repr(self._plan).replace("bracewell.", "bracewell.torch.", 1)
+
+
+from ._torch_points import insert, project_lines, sample  # noqa: E402 (takes what stands above)

@@ -1145,6 +1145,48 @@ TEST_CASE("limits of amplitudes and a support of the probe hold") {
   expect_bad_input(folder, command + "new.h5 --amplitude-limits 1 0.5", {"0 <= LOW < HIGH"});
 }
 
+TEST_CASE("a support of the object and smoothness hold; what does not fit is refused") {
+  const TemporaryFolder folder;
+  ThickScan{}.write(folder / "scan.h5");
+  const std::string command = program + " --data scan.h5 --object-pixel 2e-11 --passes 12 --out ";
+  run_well(folder, command + "free.h5");
+  constexpr int size = ThickScan::size;
+  std::vector<float> support(std::size_t(size) * size, 0);
+  for (int y = 6; y < size - 9; ++y)
+    for (int x = 8; x < size - 7; ++x)
+      support[std::size_t(y * size + x)] = 1;
+  {
+    Hdf5Writer file(folder / "support.h5");
+    file.write<float>("/support", {size, size}, support);
+    file.commit();
+  }
+  run_well(folder, command + "bound.h5 --object-support support.h5 --beyond-support 0.5");
+  const auto amplitude = read<float>(folder / "bound.h5", "/object/amplitude"),
+             phase = read<float>(folder / "bound.h5", "/object/phase");
+  int wrong = 0;
+  for (std::size_t i = 0; i < support.size(); ++i)
+    wrong += support[i] > 0 ? phase[i] == 0 : amplitude[i] != 0.5f || phase[i] != 0;
+  CHECK(wrong == 0);
+  const auto variation = [&](const char* file) {
+    const auto values = read<float>(folder / file, "/object/phase");
+    double sum = 0;
+    for (std::size_t i = 0; i + 1 < values.size(); ++i)
+      sum += std::abs(values[i + 1] - values[i]);
+    return sum;
+  };
+  run_well(folder, command + "smooth.h5 --smooth 0.5");
+  CHECK(variation("smooth.h5") < variation("free.h5"));
+  support.resize(std::size_t(size) * (size - 1));
+  {
+    Hdf5Writer file(folder / "small.h5");
+    file.write<float>("/support", {size, size - 1}, support);
+    file.commit();
+  }
+  expect_bad_input(folder, command + "new.h5 --object-support small.h5",
+                   {"small.h5", "/support", "as the object"});
+  expect_bad_input(folder, command + "new.h5 --positions affine", {"--refine-positions"});
+}
+
 TEST_CASE("the Fourier ring correlation of halves is a table, a picture and a number") {
   const TemporaryFolder folder;
   write_cxi(folder / "scan.cxi", demonstration().scan);

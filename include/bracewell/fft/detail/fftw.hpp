@@ -54,7 +54,7 @@ public:
     Kokkos::parallel_for(
         "Bracewell::FFT::columns",
         Policy(space, static_cast<int>(outer * tiles), 1)
-            .set_scratch_size(1, Kokkos::PerTeam(static_cast<int>(tile_bytes()) + 64)),
+            .set_scratch_size(1, Kokkos::PerTeam(tile_bytes() + 64)),
         Tile<typename Policy::member_type>{values, plan_.get(), length_, lanes_, inner, tiles});
   }
 
@@ -70,8 +70,8 @@ private:
       const std::int64_t first = member.league_rank() % tiles * lanes;
       const std::int64_t count = std::min(std::int64_t(lanes), inner - first);
       Complex* column = values + member.league_rank() / tiles * length * inner + first;
-      auto* buffer = static_cast<Complex*>(
-          member.team_scratch(1).get_shmem_aligned(std::size_t(length) * lanes * sizeof(Complex), 64));
+      auto* buffer = static_cast<Complex*>(member.team_scratch(1).get_shmem_aligned(
+          std::size_t(length) * std::size_t(lanes) * sizeof(Complex), 64));
       for (int i = 0; i < length; ++i) {
         std::copy_n(column + i * inner, count, buffer + std::int64_t(i) * lanes);
         std::fill_n(buffer + std::int64_t(i) * lanes + count, lanes - count, Complex(0));
@@ -91,7 +91,7 @@ private:
     }
   };
 
-  std::size_t tile_bytes() const { return std::size_t(length_) * lanes_ * sizeof(Complex); }
+  std::size_t tile_bytes() const { return std::size_t(length_) * std::size_t(lanes_) * sizeof(Complex); }
 
   int length_;
   int lanes_ = FFTWTuning::tile_row_bytes / int(sizeof(Complex));
@@ -174,7 +174,7 @@ private:
   void transform_columns(const ExecutionSpace& space, Kokkos::complex<T>* values) const {
     std::int64_t outer = problem_.batch;
     for (int axis = 0; axis < slow_axes_; ++axis) {
-      columns_[axis]->execute(space, values, outer, problem_.elements(axis + 1, false));
+      columns_[std::size_t(axis)]->execute(space, values, outer, problem_.elements(axis + 1, false));
       outer *= problem_.shape[axis];
     }
   }

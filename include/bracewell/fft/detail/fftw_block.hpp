@@ -174,8 +174,8 @@ public:
   /// Makes the plans for `blocks` consecutive transforms, arrays beginning at these addresses.
   void prepare(std::uintptr_t input, std::uintptr_t output, std::int64_t blocks) {
     for (std::int64_t b = 0; b < blocks && b < std::int64_t(alignment / sizeof(T)); ++b) {
-      const std::uintptr_t in = input + b * input_elements() * sizeof(Input);
-      const std::uintptr_t out = output + b * output_elements() * sizeof(Output);
+      const std::uintptr_t in = input + static_cast<std::size_t>(b * input_elements()) * sizeof(Input);
+      const std::uintptr_t out = output + static_cast<std::size_t>(b * output_elements()) * sizeof(Output);
       std::atomic<Plan>& plan = find(in, out);
       if (plan.load(std::memory_order_acquire))
         continue;
@@ -203,8 +203,10 @@ private:
 
   Plan make(std::uintptr_t in_offset, std::uintptr_t out_offset, bool in_place) const {
     // Planning by measurement writes to the arrays: never to the caller's.
-    const auto in_memory = fftw_memory<T>(input_elements() * sizeof(Input) + alignment);
-    const auto out_memory = fftw_memory<T>(output_elements() * sizeof(Output) + alignment);
+    const auto in_memory =
+        fftw_memory<T>(static_cast<std::size_t>(input_elements()) * sizeof(Input) + alignment);
+    const auto out_memory =
+        fftw_memory<T>(static_cast<std::size_t>(output_elements()) * sizeof(Output) + alignment);
     void* in = static_cast<char*>(in_memory.get()) + in_offset;
     void* out = in_place ? in : static_cast<char*>(out_memory.get()) + out_offset;
     const int* shape = problem_.shape + first_axis_;

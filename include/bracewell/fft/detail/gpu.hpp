@@ -17,7 +17,7 @@
 
 namespace Bracewell::Impl {
 
-/// FFTs by a GPU library. cuFFT and hipFFT differ in names only, which Library holds.
+/// FFTs by a GPU library. cuFFT and hipFFT differ in the beginnings of names only.
 template <class Library, class ExecutionSpace, int Dim, class Input, class Output>
 class GPUBackend {
   using Problem = FFTProblem<Dim, Input, Output>;
@@ -87,135 +87,95 @@ private:
   mutable std::mutex mutex_;
 };
 
+#if defined(KOKKOS_ENABLE_CUDA) || defined(KOKKOS_ENABLE_HIP)
+
 #ifdef KOKKOS_ENABLE_CUDA
-
-/// cuFFT's names for GPUBackend.
-struct CuFFT {
-  static constexpr const char* name = "cuFFT";
-  using Handle = cufftHandle;
-  using Result = cufftResult;
-  static constexpr Result success = CUFFT_SUCCESS;
-
-  static Result create(Handle* handle) { return cufftCreate(handle); }
-  static Result set_auto_allocation(Handle handle, int automatic) {
-    return cufftSetAutoAllocation(handle, automatic);
-  }
-  static void destroy(Handle handle) { cufftDestroy(handle); }
-  static Result set_stream(Handle handle, const Kokkos::Cuda& space) {
-    return cufftSetStream(handle, space.cuda_stream());
-  }
-  static Result set_workspace(Handle handle, void* workspace) { return cufftSetWorkArea(handle, workspace); }
-
-  static Result make_plan(Handle handle, int rank, long long* shape, cufftType type, long long batch,
-                          std::size_t* bytes) {
-    return cufftMakePlanMany64(handle, rank, shape, nullptr, 1, 0, nullptr, 1, 0, type, batch, bytes);
-  }
-
-  template <class Input, class Output>
-  static constexpr cufftType type() {
-    constexpr bool is_double = std::is_same_v<typename RealOf<Input>::type, double>;
-    if constexpr (std::is_floating_point_v<Input>)
-      return is_double ? CUFFT_D2Z : CUFFT_R2C;
-    else if constexpr (std::is_floating_point_v<Output>)
-      return is_double ? CUFFT_Z2D : CUFFT_C2R;
-    else
-      return is_double ? CUFFT_Z2Z : CUFFT_C2C;
-  }
-
-  static Result execute(Handle handle, float* in, Kokkos::complex<float>* out, bool) {
-    return cufftExecR2C(handle, in, reinterpret_cast<cufftComplex*>(out));
-  }
-  static Result execute(Handle handle, double* in, Kokkos::complex<double>* out, bool) {
-    return cufftExecD2Z(handle, in, reinterpret_cast<cufftDoubleComplex*>(out));
-  }
-  static Result execute(Handle handle, Kokkos::complex<float>* in, float* out, bool) {
-    return cufftExecC2R(handle, reinterpret_cast<cufftComplex*>(in), out);
-  }
-  static Result execute(Handle handle, Kokkos::complex<double>* in, double* out, bool) {
-    return cufftExecZ2D(handle, reinterpret_cast<cufftDoubleComplex*>(in), out);
-  }
-  static Result execute(Handle handle, Kokkos::complex<float>* in, Kokkos::complex<float>* out,
-                        bool forward) {
-    return cufftExecC2C(handle, reinterpret_cast<cufftComplex*>(in), reinterpret_cast<cufftComplex*>(out),
-                        forward ? CUFFT_FORWARD : CUFFT_INVERSE);
-  }
-  static Result execute(Handle handle, Kokkos::complex<double>* in, Kokkos::complex<double>* out,
-                        bool forward) {
-    return cufftExecZ2Z(handle, reinterpret_cast<cufftDoubleComplex*>(in),
-                        reinterpret_cast<cufftDoubleComplex*>(out), forward ? CUFFT_FORWARD : CUFFT_INVERSE);
-  }
-};
-
-template <int Dim, class Input, class Output>
-struct FFTBackend<Kokkos::Cuda, Dim, Input, Output> {
-  using type = GPUBackend<CuFFT, Kokkos::Cuda, Dim, Input, Output>;
-};
+#define BRACEWELL_GPU_FFT(name) cufft##name
+#define BRACEWELL_GPU_FFT_CONSTANT(name) CUFFT_##name
+#else
+#define BRACEWELL_GPU_FFT(name) hipfft##name
+#define BRACEWELL_GPU_FFT_CONSTANT(name) HIPFFT_##name
 #endif
 
-#ifdef KOKKOS_ENABLE_HIP
-
-/// hipFFT's names for GPUBackend.
-struct HipFFT {
+/// The library's names for GPUBackend.
+struct GPULibrary {
+  using Handle = BRACEWELL_GPU_FFT(Handle);
+  using Result = BRACEWELL_GPU_FFT(Result);
+  using Type = BRACEWELL_GPU_FFT(Type);
+  using Single = BRACEWELL_GPU_FFT(Complex);
+  using Double = BRACEWELL_GPU_FFT(DoubleComplex);
+  static constexpr Result success = BRACEWELL_GPU_FFT_CONSTANT(SUCCESS);
+#ifdef KOKKOS_ENABLE_CUDA
+  using ExecutionSpace = Kokkos::Cuda;
+  static constexpr const char* name = "cuFFT";
+  static constexpr int forward = CUFFT_FORWARD, backward = CUFFT_INVERSE;
+  static auto stream(const ExecutionSpace& space) { return space.cuda_stream(); }
+#else
+  using ExecutionSpace = Kokkos::HIP;
   static constexpr const char* name = "hipFFT";
-  using Handle = hipfftHandle;
-  using Result = hipfftResult;
-  static constexpr Result success = HIPFFT_SUCCESS;
+  static constexpr int forward = HIPFFT_FORWARD, backward = HIPFFT_BACKWARD;
+  static auto stream(const ExecutionSpace& space) { return space.hip_stream(); }
+#endif
 
-  static Result create(Handle* handle) { return hipfftCreate(handle); }
+  static Result create(Handle* handle) { return BRACEWELL_GPU_FFT(Create)(handle); }
   static Result set_auto_allocation(Handle handle, int automatic) {
-    return hipfftSetAutoAllocation(handle, automatic);
+    return BRACEWELL_GPU_FFT(SetAutoAllocation)(handle, automatic);
   }
-  static void destroy(Handle handle) { hipfftDestroy(handle); }
-  static Result set_stream(Handle handle, const Kokkos::HIP& space) {
-    return hipfftSetStream(handle, space.hip_stream());
+  static void destroy(Handle handle) { BRACEWELL_GPU_FFT(Destroy)(handle); }
+  static Result set_stream(Handle handle, const ExecutionSpace& space) {
+    return BRACEWELL_GPU_FFT(SetStream)(handle, stream(space));
   }
-  static Result set_workspace(Handle handle, void* workspace) { return hipfftSetWorkArea(handle, workspace); }
+  static Result set_workspace(Handle handle, void* workspace) {
+    return BRACEWELL_GPU_FFT(SetWorkArea)(handle, workspace);
+  }
 
-  static Result make_plan(Handle handle, int rank, long long* shape, hipfftType type, long long batch,
+  static Result make_plan(Handle handle, int rank, long long* shape, Type type, long long batch,
                           std::size_t* bytes) {
-    return hipfftMakePlanMany64(handle, rank, shape, nullptr, 1, 0, nullptr, 1, 0, type, batch, bytes);
+    return BRACEWELL_GPU_FFT(MakePlanMany64)(handle, rank, shape, nullptr, 1, 0, nullptr, 1, 0, type, batch,
+                                             bytes);
   }
 
   template <class Input, class Output>
-  static constexpr hipfftType type() {
+  static constexpr Type type() {
     constexpr bool is_double = std::is_same_v<typename RealOf<Input>::type, double>;
     if constexpr (std::is_floating_point_v<Input>)
-      return is_double ? HIPFFT_D2Z : HIPFFT_R2C;
+      return is_double ? BRACEWELL_GPU_FFT_CONSTANT(D2Z) : BRACEWELL_GPU_FFT_CONSTANT(R2C);
     else if constexpr (std::is_floating_point_v<Output>)
-      return is_double ? HIPFFT_Z2D : HIPFFT_C2R;
+      return is_double ? BRACEWELL_GPU_FFT_CONSTANT(Z2D) : BRACEWELL_GPU_FFT_CONSTANT(C2R);
     else
-      return is_double ? HIPFFT_Z2Z : HIPFFT_C2C;
+      return is_double ? BRACEWELL_GPU_FFT_CONSTANT(Z2Z) : BRACEWELL_GPU_FFT_CONSTANT(C2C);
   }
 
-  static Result execute(Handle handle, float* in, Kokkos::complex<float>* out, bool) {
-    return hipfftExecR2C(handle, in, reinterpret_cast<hipfftComplex*>(out));
-  }
-  static Result execute(Handle handle, double* in, Kokkos::complex<double>* out, bool) {
-    return hipfftExecD2Z(handle, in, reinterpret_cast<hipfftDoubleComplex*>(out));
-  }
-  static Result execute(Handle handle, Kokkos::complex<float>* in, float* out, bool) {
-    return hipfftExecC2R(handle, reinterpret_cast<hipfftComplex*>(in), out);
-  }
-  static Result execute(Handle handle, Kokkos::complex<double>* in, double* out, bool) {
-    return hipfftExecZ2D(handle, reinterpret_cast<hipfftDoubleComplex*>(in), out);
-  }
-  static Result execute(Handle handle, Kokkos::complex<float>* in, Kokkos::complex<float>* out,
-                        bool forward) {
-    return hipfftExecC2C(handle, reinterpret_cast<hipfftComplex*>(in), reinterpret_cast<hipfftComplex*>(out),
-                         forward ? HIPFFT_FORWARD : HIPFFT_BACKWARD);
-  }
-  static Result execute(Handle handle, Kokkos::complex<double>* in, Kokkos::complex<double>* out,
-                        bool forward) {
-    return hipfftExecZ2Z(handle, reinterpret_cast<hipfftDoubleComplex*>(in),
-                         reinterpret_cast<hipfftDoubleComplex*>(out),
-                         forward ? HIPFFT_FORWARD : HIPFFT_BACKWARD);
+  static float* of(float* values) { return values; }
+  static double* of(double* values) { return values; }
+  static Single* of(Kokkos::complex<float>* values) { return reinterpret_cast<Single*>(values); }
+  static Double* of(Kokkos::complex<double>* values) { return reinterpret_cast<Double*>(values); }
+
+  template <class Input, class Output>
+  static Result execute(Handle handle, Input* in, Output* out, bool is_forward) {
+    constexpr Type kind = type<Input, Output>();
+    if constexpr (kind == BRACEWELL_GPU_FFT_CONSTANT(R2C))
+      return BRACEWELL_GPU_FFT(ExecR2C)(handle, of(in), of(out));
+    else if constexpr (kind == BRACEWELL_GPU_FFT_CONSTANT(D2Z))
+      return BRACEWELL_GPU_FFT(ExecD2Z)(handle, of(in), of(out));
+    else if constexpr (kind == BRACEWELL_GPU_FFT_CONSTANT(C2R))
+      return BRACEWELL_GPU_FFT(ExecC2R)(handle, of(in), of(out));
+    else if constexpr (kind == BRACEWELL_GPU_FFT_CONSTANT(Z2D))
+      return BRACEWELL_GPU_FFT(ExecZ2D)(handle, of(in), of(out));
+    else if constexpr (kind == BRACEWELL_GPU_FFT_CONSTANT(C2C))
+      return BRACEWELL_GPU_FFT(ExecC2C)(handle, of(in), of(out), is_forward ? forward : backward);
+    else
+      return BRACEWELL_GPU_FFT(ExecZ2Z)(handle, of(in), of(out), is_forward ? forward : backward);
   }
 };
+#undef BRACEWELL_GPU_FFT
+#undef BRACEWELL_GPU_FFT_CONSTANT
 
 template <int Dim, class Input, class Output>
-struct FFTBackend<Kokkos::HIP, Dim, Input, Output> {
-  using type = GPUBackend<HipFFT, Kokkos::HIP, Dim, Input, Output>;
+struct FFTBackend<GPULibrary::ExecutionSpace, Dim, Input, Output> {
+  using type = GPUBackend<GPULibrary, GPULibrary::ExecutionSpace, Dim, Input, Output>;
 };
+
 #endif
 
 } // namespace Bracewell::Impl

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <bracewell/gridding/options.hpp>
+#include <bracewell/impl/checks.hpp>
 #include <bracewell/version.hpp>
 
 #include <Kokkos_Core.hpp>
@@ -77,35 +79,30 @@ struct KernelPolynomials {
   /// Chebyshev series of the least degree that misses the kernel by a twentieth of the tolerance, at the edge
   /// of images, where the roll-off amplifies it.
   KernelPolynomials(const KernelShape& shape, double tolerance, double oversampling) : width(shape.width) {
-    const int highest = width + 4, nodes = highest + 1;
-    const double pi = std::acos(-1.);
-    std::vector<double> series(static_cast<std::size_t>(nodes * width)); // [tap, k]
-    for (int tap = 0; 2 * tap <= width - 1; ++tap) {
-      std::vector<double> values(std::size_t(nodes), 0.);
-      for (int m = 0; m < nodes; ++m)
-        values[std::size_t(m)] = shape((std::cos(pi * (m + 0.5) / nodes) + width - 1) / 2 - tap);
-      for (int k = 0; k < nodes; ++k) {
-        double c = 0;
-        for (int m = 0; m < nodes; ++m)
-          c += values[std::size_t(m)] * std::cos(pi * k * (m + 0.5) / nodes);
-        c *= (k == 0 ? 1. : 2.) / nodes;
-        series[std::size_t((width - 1 - tap) * nodes + k)] = k % 2 == 0 ? c : -c; // the kernel is even
-        series[std::size_t(tap * nodes + k)] = 2 * tap == width - 1 && k % 2 == 1 ? 0 : c;
+    fit(tolerance, oversampling, [&](double f, std::vector<double>& weights) {
+      for (int tap = 0; 2 * tap <= width - 1; ++tap) // the others are mirrored
+        weights[std::size_t(tap)] = shape(f + 0.5 * width - 1 - tap);
+    });
+  }
+
+  /// The same of a kernel of the user's own.
+  KernelPolynomials(const OwnKernel& kernel, double tolerance, double oversampling) : width(kernel.width()) {
+    fit(tolerance, oversampling,
+        [&](double f, std::vector<double>& weights) { weights = kernel.weights(f); });
+  }
+
+  /// The largest difference of the polynomials from a kernel's weights, relative to the largest weight.
+  double misfit(const OwnKernel& kernel) const {
+    double difference = 0, largest = 0;
+    for (int step = 0; step <= 64; ++step) {
+      const double f = step / 64.;
+      const auto weights = kernel.weights(f);
+      for (int tap = 0; tap < width; ++tap) {
+        difference = std::max(difference, std::abs(value(tap, 2 * f - 1) - weights[std::size_t(tap)]));
+        largest = std::max(largest, std::abs(weights[std::size_t(tap)]));
       }
     }
-    truncate(series, highest);
-    const double amplified = transform(0) / std::abs(transform(0.5 / oversampling));
-    std::vector<double> rest(static_cast<std::size_t>(width));
-    int least = highest;
-    for (bool enough = true; least > 3; --least) {
-      for (int tap = 0; tap < width; ++tap)
-        enough = enough &&
-                 (rest[std::size_t(tap)] += std::abs(series[std::size_t(tap * nodes + least)])) * amplified <=
-                     tolerance / 20;
-      if (!enough)
-        break;
-    }
-    truncate(series, std::min(least, highest));
+    return difference / largest;
   }
 
   double value(int tap, double u) const {
@@ -156,6 +153,40 @@ private:
   double at(double t) const {
     const double offset = t + std::ceil(0.5 * width - 1 - t); // in (width / 2 - 1, width / 2]
     return value(static_cast<int>(offset - t + 0.5), 2 * offset - width + 1);
+  }
+
+  /// @param weights_at  of all taps, for f = q - floor(q)
+  template <class WeightsAt>
+  void fit(double tolerance, double oversampling, const WeightsAt& weights_at) {
+    const int highest = width + 4, nodes = highest + 1;
+    const double pi = std::acos(-1.);
+    std::vector<double> series(static_cast<std::size_t>(nodes * width)); // [tap, k]
+    std::vector<std::vector<double>> values(std::size_t(nodes), std::vector<double>(std::size_t(width), 0.));
+    for (int m = 0; m < nodes; ++m)
+      weights_at((std::cos(pi * (m + 0.5) / nodes) + 1) / 2, values[std::size_t(m)]);
+    for (int tap = 0; 2 * tap <= width - 1; ++tap) {
+      for (int k = 0; k < nodes; ++k) {
+        double c = 0;
+        for (int m = 0; m < nodes; ++m)
+          c += values[std::size_t(m)][std::size_t(tap)] * std::cos(pi * k * (m + 0.5) / nodes);
+        c *= (k == 0 ? 1. : 2.) / nodes;
+        series[std::size_t((width - 1 - tap) * nodes + k)] = k % 2 == 0 ? c : -c; // the kernel is even
+        series[std::size_t(tap * nodes + k)] = 2 * tap == width - 1 && k % 2 == 1 ? 0 : c;
+      }
+    }
+    truncate(series, highest);
+    const double amplified = transform(0) / std::abs(transform(0.5 / oversampling));
+    std::vector<double> rest(static_cast<std::size_t>(width));
+    int least = highest;
+    for (bool enough = true; least > 3; --least) {
+      for (int tap = 0; tap < width; ++tap)
+        enough = enough &&
+                 (rest[std::size_t(tap)] += std::abs(series[std::size_t(tap * nodes + least)])) * amplified <=
+                     tolerance / 20;
+      if (!enough)
+        break;
+    }
+    truncate(series, std::min(least, highest));
   }
 
   /// Chebyshev series of all taps to polynomials of a degree.
@@ -237,6 +268,28 @@ inline ChosenKernel choose_kernel(double tolerance, double oversampling, int dim
         return ChosenKernel{std::move(polynomials), needs, errors};
     }
   });
+}
+
+/// A kernel of the user's own. Its transform has to be positive within images, whose edge lies at 0.5 / oversampling: the
+/// roll-off is the reciprocal.
+/// @throws Error
+inline ChosenKernel chosen_kernel(const OwnKernel& kernel, const Arguments& arguments, double tolerance,
+                                  double oversampling, int dimensions, double epsilon) {
+  KernelPolynomials polynomials(kernel, tolerance, oversampling);
+  const double misfit = polynomials.misfit(kernel);
+  arguments.require(
+      misfit <= tolerance, "options.kernel",
+      [&] { return "weights that polynomials between taps fit to the tolerance"; },
+      [&] { return "a difference of " + number(misfit); });
+  double least = 1;
+  for (int step = 0; step <= 64; ++step)
+    least = std::min(least, polynomials.transform(step / 128. / oversampling) / polynomials.transform(0));
+  arguments.require(
+      least > 0.01, "options.kernel",
+      "a transform within images of at least a hundredth of the largest (more oversampling helps)",
+      [&] { return number(least); });
+  const auto errors = polynomials.errors(oversampling, dimensions);
+  return {std::move(polynomials), {tolerance, oversampling, dimensions, epsilon}, errors};
 }
 
 /// The reciprocal of a kernel's transform at frequencies up to `reach` in cycles per grid point. Its logarithm is a

@@ -51,10 +51,10 @@ struct PointLocations {
   KOKKOS_FUNCTION bool locate(std::int64_t i, Location<T, Dim>& at) const {
     for (int d = 0; d < Dim; ++d) {
       const double frequency = points(i, d);
-      const double x = (frequency - Kokkos::floor(frequency)) * grid.size[d];
-      const double lower = Kokkos::ceil(x - 0.5 * width);
       if (!is_finite(frequency))
         return false;
+      const double x = (frequency - rounded_down(frequency)) * grid.size[d];
+      const double lower = -rounded_down(0.5 * width - x);
       const int first = static_cast<int>(lower);
       at.offset[d] = static_cast<T>(x - lower);
       at.first[d] = first < 0 ? first + grid.size[d] : first >= grid.size[d] ? first - grid.size[d] : first;
@@ -65,6 +65,18 @@ struct PointLocations {
     Location<T, Dim> at = {};
     locate(i, at);
     return at;
+  }
+
+private:
+  /// floor, which is a call on x86-64 without SSE4.1. Signs of frequencies are anyhow: a branch would be guessed wrongly.
+  KOKKOS_FUNCTION static double rounded_down(double x) {
+#if defined(__x86_64__) && !defined(__SSE4_1__)
+    KOKKOS_IF_ON_HOST((if (x > -1e9 && x < 1e9) {
+      const int whole = static_cast<int>(x);
+      return whole - static_cast<int>(whole > x);
+    }))
+#endif
+    return Kokkos::floor(x);
   }
 };
 

@@ -137,44 +137,28 @@ struct MultiplySamples {
   }
 };
 
-/// Where points and targets of NonuniformSums lie, and the shape whose grid has room for the points: a cell is
-/// 1 / (2 oversampling reach of targets) wide.
+/// Where points and targets of NonuniformSums lie.
 template <int Dim>
 struct NonuniformBoxes {
   PointBox<Dim> from, to;
-  std::array<int, Dim> shape;
-  double cells[Dim]; ///< of the grid, at least, fastest axis first
 
-  /// @param room  cells that samples at the ends of a grid reach beyond it, and rounding
   template <class Space, class Points>
   static NonuniformBoxes make(const Space& space, const Points& points, const Points& targets,
-                              double oversampling, double room, const Arguments& arguments) {
+                              const Arguments& arguments) {
     check_points("points", points, arguments);
     check_points("targets", targets, arguments);
     std::int64_t bad_points = 0, bad_targets = 0;
-    NonuniformBoxes result{PointBox<Dim>::make(space, points, bad_points),
-                           PointBox<Dim>::make(space, targets, bad_targets),
-                           {},
-                           {}};
+    const NonuniformBoxes result{PointBox<Dim>::make(space, points, bad_points),
+                                 PointBox<Dim>::make(space, targets, bad_targets)};
     arguments.require(bad_points == 0, "points", "finite positions",
                       [&] { return number(bad_points) + " that are not"; });
     arguments.require(bad_targets == 0, "targets", "finite frequencies",
                       [&] { return number(bad_targets) + " that are not"; });
-    constexpr double most = Dim == 1 ? 6e7 : 29000; // of NonuniformFFT, less what fast sizes of FFTs add
-    for (int d = 0; d < Dim; ++d) {
-      const double cycles = 4 * result.from.reach[d] * result.to.reach[d];
-      result.cells[d] = oversampling * cycles + room;
-      arguments.require(
-          result.cells[d] <= most, "points, targets",
-          [&] {
-            return "boxes whose lengths' product along an axis is at most " +
-                   number((most - room) / oversampling);
-          },
-          [&] { return number(cycles); });
-      result.shape[Dim - 1 - d] = static_cast<int>(std::ceil(result.cells[d] / oversampling));
-    }
     return result;
   }
+
+  /// Products of the boxes' lengths along an axis.
+  double cycles(int axis) const { return 4 * from.reach[axis] * to.reach[axis]; }
 
 private:
   template <class Points>
@@ -182,6 +166,30 @@ private:
     arguments.require(
         !points.polar && points.extents[1] == Dim, argument, [] { return number(Dim) + " columns"; },
         [&] { return points.polar ? "PolarPoints" : number(points.extents[1]); });
+  }
+};
+
+/// The shape whose grid has room for the points: a cell is 1 / (2 oversampling reach of targets) wide.
+template <int Dim>
+struct RoomForPoints {
+  std::array<int, Dim> shape;
+  double cells[Dim]; ///< of the grid, at least, fastest axis first
+
+  /// @param room  cells that samples at the ends of a grid reach beyond it, and rounding
+  RoomForPoints(const NonuniformBoxes<Dim>& boxes, double oversampling, double room,
+                const Arguments& arguments) {
+    constexpr double most = Dim == 1 ? 6e7 : 29000; // of NonuniformFFT, less what fast sizes of FFTs add
+    for (int d = 0; d < Dim; ++d) {
+      cells[d] = oversampling * boxes.cycles(d) + room;
+      arguments.require(
+          cells[d] <= most, "points, targets",
+          [&] {
+            return "boxes whose lengths' product along an axis is at most " +
+                   number((most - room) / oversampling);
+          },
+          [&] { return number(boxes.cycles(d)); });
+      shape[std::size_t(Dim - 1 - d)] = static_cast<int>(std::ceil(cells[d] / oversampling));
+    }
   }
 };
 

@@ -96,7 +96,7 @@ struct GriddingPoints {
       if constexpr (fits && accessible) {
         array.data = view.data();
         for (int axis = 0; axis < 2; ++axis) {
-          extents[axis] = static_cast<std::int64_t>(view.extent(axis));
+          extents[axis] = static_cast<std::int64_t>(view.extent(static_cast<std::size_t>(axis)));
           array.strides[axis] = static_cast<std::int64_t>(view.stride(axis));
         }
       }

@@ -41,7 +41,8 @@ struct TapTable {
       : coefficients{}, width(weights.width) {
     for (int power = 0; power <= weights.degree; ++power)
       for (int tap = 0; tap < MaxWidth; ++tap)
-        coefficients[powers - 1 - weights.degree + power][tap] = values[power * weights.stride + tap];
+        coefficients[powers - 1 - weights.degree + power][tap] =
+            values[std::size_t(power * weights.stride + tap)];
   }
 
   KOKKOS_FUNCTION void evaluate(T offset, T (&result)[MaxWidth]) const { evaluate_some(offset, 0, result); }

@@ -79,6 +79,9 @@ inline constexpr GriddingTuning host_gridding_tuning{
     .interpolated_slices_per_thread = 1, // the grid of one slice fits caches better
 };
 
+/// Bytes of the grids that a host's NonuniformFFT works on at once, where threads do not need more.
+inline constexpr std::int64_t host_grid_bytes = 1 << 20;
+
 /// An NVIDIA H200, 2026-11-21, for interpolation 2026-11-22, for bins 2026-11-23; used on all GPUs.
 inline constexpr GriddingTuning h200_gridding_tuning{
     .write = 2e-3,
@@ -181,9 +184,10 @@ KOKKOS_FUNCTION constexpr int bin_teams(int dimensions, std::size_t value_bytes)
 template <class Bins>
 KOKKOS_FUNCTION std::size_t bin_scratch_bytes(const Bins& bins, std::size_t value_bytes) {
   constexpr int dimensions = Bins::dimensions;
-  const std::size_t batch = bin_batch(dimensions, value_bytes);
-  return (bins.tile_cells() + batch) * 2 * value_bytes + 2 * batch * sizeof(int) +
-         batch * (dimensions * bins.width | 1) * value_bytes;
+  const auto batch = static_cast<std::size_t>(bin_batch(dimensions, value_bytes)),
+             cells = static_cast<std::size_t>(bins.tile_cells()),
+             stride = static_cast<std::size_t>(dimensions * bins.width | 1);
+  return (cells + batch) * 2 * value_bytes + 2 * batch * sizeof(int) + batch * stride * value_bytes;
 }
 
 /// Lanes of InterpolateTiles that take neighbouring slices: their samples fill two cache lines of 128 bytes,

@@ -188,6 +188,18 @@ struct ProjectionArguments : Arguments {
     return result;
   }
 
+  /// An array [B|1, P|1, rest...].
+  template <class T, class MemorySpace>
+  PerPose<T> per_pose(const char* argument, const Array<const T, MemorySpace>& array, std::int64_t batches,
+                      std::int64_t poses, int axes, const std::int64_t* rest) const {
+    check_per_pose(argument, array, batches, poses, axes, rest);
+    std::int64_t elements = 1;
+    for (int axis = 0; axis < axes; ++axis)
+      elements *= rest[axis];
+    return {array.data, array.extents[0] == 1 ? 0 : array.extents[1] * elements,
+            array.extents[1] == 1 ? 0 : elements};
+  }
+
 private:
   /// The sizes of a half spectrum of `dimensions` axes behind `leading` batch axes.
   [[gnu::cold, gnu::noinline]] void spectrum(const char* argument, const ArrayShape& array, int leading,
@@ -208,17 +220,6 @@ private:
     }
   }
 
-  /// An array [B|1, P|1, rest...].
-  template <class T, class MemorySpace>
-  PerPose<T> per_pose(const char* argument, const Array<const T, MemorySpace>& array, std::int64_t batches,
-                      std::int64_t poses, int axes, const std::int64_t* rest) const {
-    check_per_pose(argument, array, batches, poses, axes, rest);
-    std::int64_t elements = 1;
-    for (int axis = 0; axis < axes; ++axis)
-      elements *= rest[axis];
-    return {array.data, array.extents[0] == 1 ? 0 : array.extents[1] * elements,
-            array.extents[1] == 1 ? 0 : elements};
-  }
   [[gnu::cold, gnu::noinline]] void check_per_pose(const char* argument, const ArrayShape& array,
                                                    std::int64_t batches, std::int64_t poses, int axes,
                                                    const std::int64_t* rest) const {

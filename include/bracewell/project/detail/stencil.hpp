@@ -107,8 +107,9 @@ private:
   KOKKOS_INLINE_FUNCTION std::int64_t offset(const int (&row)[Dim - 1], int column) const {
     std::int64_t begin = 0;
     if constexpr (Dim == 3) {
-      const unsigned plane = layout.size[1] * layout.columns(); // less than 2^30
-      begin = std::uint64_t(unsigned(layout.wrap(side * (first[2] + row[1]), layout.size[2]))) * plane;
+      const auto plane = static_cast<unsigned>(layout.size[1] * layout.columns()); // less than 2^30
+      begin = static_cast<std::int64_t>(
+          std::uint64_t(unsigned(layout.wrap(side * (first[2] + row[1]), layout.size[2]))) * plane);
     }
     return begin +
            unsigned(layout.wrap(side * (first[1] + row[0]), layout.size[1]) * layout.columns() + column);

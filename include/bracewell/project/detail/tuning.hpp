@@ -12,11 +12,6 @@ namespace Bracewell::Impl {
 /// multiprocessor, counted in its registers; what launches asks for them through resident_teams, so that they
 /// hold for no other backend.
 struct HopperProjectionTuning {
-  /// choose_sampling, from bricks: poses enough to pay for reading the bricks, and bricks enough for all multiprocessors.
-  static constexpr std::int64_t brick_poses = 1024;
-  static constexpr std::int64_t brick_elements = std::int64_t(1) << 22;
-  static constexpr std::int64_t weighted_brick_elements = std::int64_t(1) << 20;
-
   /// choose_insertion, patches: samples * width^2 / 2 (times this factor in 2D, where additions sample by
   /// sample meet on fewer elements) as many as threads.
   static constexpr std::int64_t patch_samples_factor_2d = 4;
@@ -81,21 +76,5 @@ struct OwnedTuning {
 /// bench/tune_projection.
 template <int D>
 inline constexpr int owned_edge_on_host = D == 2 ? 64 : 16;
-
-/// SampleBricks.
-template <class Space, class T, bool weighted>
-struct BrickTuning {
-  static constexpr int team_size = is_host<Space> ? 1 : 8;
-  /// As large as fits: what it takes to find the samples of a pose then serves more of them.
-  KOKKOS_FUNCTION static constexpr int edge(int d) {
-    if (d == 0)
-      return 16;
-    if (sizeof(T) == 4)
-      return d == 1 ? (weighted ? 10 : 12) : (weighted ? 8 : 10);
-    return d == 1 ? 12 : (weighted ? 2 : 3);
-  }
-  static constexpr std::int64_t poses_per_team = 2048;
-  static constexpr int resident = resident_teams<Space>(3);
-};
 
 } // namespace Bracewell::Impl

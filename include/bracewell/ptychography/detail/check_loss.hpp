@@ -29,6 +29,14 @@ inline void check_loss_plan(const Arguments& check, const PtychographyShape& sha
     check.require(is_finite(double(value)) && value != 0, "options.slice_fresnel_numbers",
                   "finite numbers other than zero", [&] { return number(value); });
   check.require(
+      options.slice_shifts.empty() || options.slice_shifts.size() == options.slice_fresnel_numbers.size(),
+      "options.slice_shifts",
+      [&] { return "none or " + number(shape.slices - 1) + " pairs, from each slice to the next"; },
+      [&] { return number(options.slice_shifts.size()); });
+  for (const auto& pair : options.slice_shifts)
+    for (const double value : pair)
+      check.within("options.slice_shifts", value, -1e6, 1e6, " pixels");
+  check.require(
       !options.fresnel_number || shape.probe == shape.detector, "shape.probe",
       [&] { return "as many pixels as the detector in the near field (" + number(shape.detector) + ")"; },
       [&] { return number(shape.probe); });

@@ -52,8 +52,9 @@ struct LineTeams {
   template <class Space, class T>
   KOKKOS_INLINE_FUNCTION static constexpr std::size_t bytes(const RadixPasses<T>& passes, int lines,
                                                             int sums) {
-    return std::size_t(lines) * (passes.length * sizeof(PlainComplex<T>) * (is_host<Space> ? 2 : 1) +
-                                 sums * pitch(passes.n) * sizeof(T));
+    return std::size_t(lines) *
+           (std::size_t(passes.length) * sizeof(PlainComplex<T>) * (is_host<Space> ? 2 : 1) +
+            std::size_t(sums * pitch(passes.n)) * sizeof(T));
   }
 };
 

@@ -145,7 +145,7 @@ public:
   }
 
   std::vector<int> windows(const Space& space) const {
-    std::vector<int> result(2 * scan_.count);
+    std::vector<int> result(static_cast<std::size_t>(2 * scan_.count));
     download(space, result, scan_.positions);
     return result;
   }
@@ -213,7 +213,7 @@ private:
   /// Positions on the host, which are finite.
   std::vector<double> finite(const Space& space, const Array<const double, Memory>& positions,
                              const Arguments& arguments) const {
-    std::vector<double> all(2 * scan_.count);
+    std::vector<double> all(static_cast<std::size_t>(2 * scan_.count));
     download(space, all, positions.data);
     for (std::size_t i = 0; i < all.size(); ++i)
       arguments.require(is_finite(all[i]), "positions", "finite numbers",
@@ -235,24 +235,27 @@ private:
   template <class Action>
   void for_each_tile(std::int64_t j, const Action& action) const {
     const int height = ScanTiles::height, width = ScanTiles::width;
-    for (int row = corners_[2 * j] / height; row <= (corners_[2 * j] + scan_.probe - 1) / height; ++row)
-      for (int column = corners_[2 * j + 1] / width;
-           column <= (corners_[2 * j + 1] + scan_.probe - 1) / width; ++column)
+    const int* const corner = corners_.data() + 2 * j;
+    for (int row = corner[0] / height; row <= (corner[0] + scan_.probe - 1) / height; ++row)
+      for (int column = corner[1] / width; column <= (corner[1] + scan_.probe - 1) / width; ++column)
         action(row * tile_lists_.across + column);
   }
 
   void sort_into_tiles() {
     tile_lists_.across = (scan_.columns + ScanTiles::width - 1) / ScanTiles::width;
     tile_lists_.count = tile_lists_.across * ((scan_.rows + ScanTiles::height - 1) / ScanTiles::height);
-    first_host_.assign(tile_lists_.count + 1, 0);
+    first_host_.assign(static_cast<std::size_t>(tile_lists_.count + 1), 0);
+    auto* const first = first_host_.data();
     for (std::int64_t j = 0; j < scan_.count; ++j)
-      for_each_tile(j, [&](std::int64_t tile) { ++first_host_[tile + 1]; });
+      for_each_tile(j, [&](std::int64_t tile) { ++first[tile + 1]; });
     for (std::int64_t tile = 0; tile < tile_lists_.count; ++tile)
-      first_host_[tile + 1] += first_host_[tile];
-    windows_host_.resize(first_host_.back());
+      first[tile + 1] += first[tile];
+    windows_host_.resize(static_cast<std::size_t>(first_host_.back()));
     std::vector<std::int64_t> next(first_host_.begin(), first_host_.end() - 1);
     for (std::int64_t j = 0; j < scan_.count; ++j)
-      for_each_tile(j, [&](std::int64_t tile) { windows_host_[next[tile]++] = static_cast<int>(j); });
+      for_each_tile(j, [&](std::int64_t tile) {
+        windows_host_[std::size_t(next[std::size_t(tile)]++)] = static_cast<int>(j);
+      });
   }
 
   void copy(const Space& space) {

@@ -45,7 +45,7 @@ struct PolarSampleLayout {
       : width(geometry.width) {
     const std::size_t rays = shifted(geometry);
     std::vector<Kokkos::complex<T>> factors;
-    factors.reserve(rays * frequencies());
+    factors.reserve(rays * static_cast<std::size_t>(frequencies()));
     for (std::size_t ray = 0; ray < rays; ++ray)
       for (int k = 0; k < frequencies(); ++k) {
         const double angle =

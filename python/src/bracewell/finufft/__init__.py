@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from typing import Optional, Sequence, Union
+from typing import Any, Optional, Sequence, Union
 
 import numpy
 
@@ -44,38 +44,42 @@ class Plan(Planned):
         ValueError: on a type, a size or an option that is not one of these.
     """
 
+    _package = "bracewell.finufft"
+
     def __init__(self, nufft_type: int, n_modes: Union[int, Sequence[int]], n_trans: int = 1, eps: float = 1e-6,
                  isign: Optional[int] = None, dtype="complex128", *, modeord: int = 0):
+        where = f"{self._package}.Plan"
         if nufft_type not in (1, 2, 3):
-            raise ValueError(f"bracewell.finufft.Plan: nufft_type: expected 1, 2 or 3, found {nufft_type}")
+            raise ValueError(f"{where}: nufft_type: expected 1, 2 or 3, found {nufft_type}")
         if nufft_type == 3:
             if n_modes not in (1, 2, 3):
-                raise ValueError(f"bracewell.finufft.Plan: n_modes: expected 1 to 3 axes, found {n_modes}")
+                raise ValueError(f"{where}: n_modes: expected 1 to 3 axes, found {n_modes}")
             modes = (1,) * n_modes
         else:
             modes = (n_modes,) if isinstance(n_modes, (int, numpy.integer)) else tuple(n_modes)
             if not 1 <= len(modes) <= 3 or not all(isinstance(size, (int, numpy.integer)) and size > 0 for size in modes):
-                raise ValueError(f"bracewell.finufft.Plan: n_modes: expected 1 to 3 sizes, found {n_modes}")
+                raise ValueError(f"{where}: n_modes: expected 1 to 3 sizes, found {n_modes}")
         if numpy.dtype(dtype) not in (numpy.complex64, numpy.complex128):
-            raise ValueError(f"bracewell.finufft.Plan: dtype: expected complex64 or complex128, found {dtype}")
+            raise ValueError(f"{where}: dtype: expected complex64 or complex128, found {dtype}")
         if modeord not in (0, 1):
-            raise ValueError(f"bracewell.finufft.Plan: modeord: expected 0 or 1, found {modeord}")
+            raise ValueError(f"{where}: modeord: expected 0 or 1, found {modeord}")
         self._type, self._modes, self._trans = nufft_type, modes, int(n_trans)
         self._dtype, self._eps, self._modeord = numpy.dtype(dtype), float(eps), modeord
         least = 1e-6 if self._dtype == numpy.complex64 else 1e-12
         if not math.isfinite(self._eps):
-            raise ValueError(f"bracewell.finufft.Plan: eps: expected a relative error, found {eps}")
+            raise ValueError(f"{where}: eps: expected a relative error, found {eps}")
         if self._eps < least:
-            warnings.warn(f"bracewell.finufft.Plan: eps: {eps} is below {least:g}, the least of {self._dtype}, which it becomes.",
+            warnings.warn(f"{where}: eps: {eps} is below {least:g}, the least of {self._dtype}, which it becomes.",
                           RuntimeWarning, stacklevel=2)
         self._eps = min(max(self._eps, least), 1e-2)
         # Plans have + in types 1 and 3 and - in type 2: other signs are those of the points.
         natural = -1 if nufft_type == 2 else 1
         self._sign = 1 if isign is None or isign * natural > 0 else -1
         self._transform: Union[NonuniformFFT, NonuniformSums, None] = None
+        self._oversampling: Optional[float] = None
 
     def __repr__(self):
-        return (f"bracewell.finufft.Plan({self._type}, {self._modes}, n_trans={self._trans}, eps={self._eps:g}, "
+        return (f"{self._package}.Plan({self._type}, {self._modes}, n_trans={self._trans}, eps={self._eps:g}, "
                 f"dtype='{self._dtype}', modeord={self._modeord})")
 
     type = property(lambda self: self._type)
@@ -85,19 +89,30 @@ class Plan(Planned):
     dtype = property(lambda self: self._dtype)
 
     def setpts(self, x, y=None, z=None, s=None, t=None, u=None) -> None:
-        """The points, radians, a vector for every axis; they replace those of before. Of type 3 also the targets s, t, u."""
-        points = self._stacked((x, y, z)) * (self._sign / (2 * numpy.pi))
+        """The points, radians, a vector for every axis; they replace those of before. Of type 3 also the targets s, t, u. As many
+        points as before use grids and Fourier transforms again."""
+        places = [self._stacked((x, y, z)) * (self._sign / (2 * numpy.pi))]
         if self._type == 3:
-            self._transform = NonuniformSums(points, self._stacked((s, t, u)), tolerance=self._eps)
+            places.append(self._stacked((s, t, u)))
+        if self._transform is not None:
+            self._transform.set_points(*places)
+        elif self._type == 3:
+            self._transform = NonuniformSums(*places, tolerance=self._eps, oversampling=self._oversampling)
         else:
-            self._transform = NonuniformFFT(points, self._modes, tolerance=self._eps)
+            self._transform = NonuniformFFT(*places, self._modes, tolerance=self._eps, oversampling=self._oversampling)
+
+    _space: Any = numpy  # the array library
+
+    def _taken(self, values, dtype):
+        """Values as a contiguous array of that type."""
+        return numpy.ascontiguousarray(values, dtype)
 
     def _stacked(self, given):
-        vectors = [numpy.asarray(vector, numpy.float64) for vector in given if vector is not None]
+        vectors = [self._taken(vector, numpy.dtype("float64")) for vector in given if vector is not None]
         if len(vectors) != self.dim or any(vector.ndim != 1 or len(vector) != len(vectors[0]) for vector in vectors):
-            raise ValueError(f"bracewell.finufft.Plan.setpts: expected {self.dim} vectors of one length, found shapes "
+            raise ValueError(f"{self._package}.Plan.setpts: expected {self.dim} vectors of one length, found shapes "
                              f"{[vector.shape for vector in vectors]}")
-        return numpy.stack(vectors[::-1], axis=-1)
+        return self._space.stack(vectors[::-1], -1)
 
     def execute(self, data, out=None):
         """c ``[n_trans, points]`` to f ``[n_trans, *n_modes]`` (type 1) or ``[n_trans, targets]`` (type 3), or f to c (type 2);
@@ -109,21 +124,21 @@ class Plan(Planned):
         return self._run("execute_adjoint", self._type == 2, data, out)
 
     def _run(self, function, from_points, data, out):
-        where, transform = f"bracewell.finufft.Plan.{function}", self._transform
+        where, transform = f"{self._package}.Plan.{function}", self._transform
+        data = data if hasattr(data, "shape") else numpy.asarray(data)
         if transform is None:
             raise ValueError(f"{where}: expected points, which setpts gives, found none")
         modes = (len(transform.targets),) if isinstance(transform, NonuniformSums) else self._modes
         shapes = {"c": (len(transform.points),), "f": modes}
         source, target = ("c", "f") if from_points else ("f", "c")
-        data = numpy.asarray(data)
         axes = len(shapes[source])
         batch = (self._trans,) if self._trans > 1 or data.ndim > axes else ()
-        if data.shape != batch + shapes[source]:
-            raise ValueError(f"{where}: {source}: expected shape {batch + shapes[source]}, found {data.shape}")
-        data = numpy.ascontiguousarray(data, self._dtype).reshape(-1, *shapes[source])
-        if out is not None and (out.shape != batch + shapes[target] or out.dtype != self._dtype):
+        if tuple(data.shape) != batch + shapes[source]:
+            raise ValueError(f"{where}: {source}: expected shape {batch + shapes[source]}, found {tuple(data.shape)}")
+        data = self._taken(data, self._dtype).reshape(-1, *shapes[source])
+        if out is not None and (tuple(out.shape) != batch + shapes[target] or str(out.dtype).rpartition(".")[2] != str(self._dtype)):
             raise ValueError(f"{where}: out: expected {self._dtype} of shape {batch + shapes[target]}, found {out.dtype} of "
-                             f"{out.shape}")
+                             f"{tuple(out.shape)}")
         if isinstance(transform, NonuniformSums):
             result = transform.forward(data) if from_points else transform.adjoint(data)
         else:
@@ -131,10 +146,10 @@ class Plan(Planned):
             if from_points:
                 result = transform.adjoint(data)
                 if self._modeord == 1:
-                    result = numpy.fft.ifftshift(result, spatial)
+                    result = self._space.fft.ifftshift(result, spatial)
             else:
                 if self._modeord == 1:
-                    data = numpy.ascontiguousarray(numpy.fft.fftshift(data, spatial))
+                    data = self._taken(self._space.fft.fftshift(data, spatial), self._dtype)
                 result = transform.forward(data)
         result = result.reshape(batch + shapes[target])
         if out is None:
@@ -144,20 +159,26 @@ class Plan(Planned):
 
 
 def _simple(kind, coordinates, data, n_modes, out, eps, isign, options, targets=()):
-    dim, data = len(coordinates), numpy.asarray(data)
+    data = numpy.asarray(data)
     single = numpy.asarray(coordinates[0]).dtype == numpy.float32
+    return _at_once(Plan, single, kind, coordinates, data, n_modes, out, eps, isign, options, targets)
+
+
+def _at_once(make, single, kind, coordinates, data, n_modes, out, eps, isign, options, targets):
+    """A plan for these arguments, and its result."""
+    dim = len(coordinates)
     if kind == 1:
         if n_modes is None:
             if out is None:
-                raise ValueError(f"bracewell.finufft.nufft{dim}d1: expected n_modes or out, found neither")
+                raise ValueError(f"{make._package}.nufft{dim}d1: expected n_modes or out, found neither")
             n_modes = out.shape[-dim:]
         modes = (n_modes,) * dim if isinstance(n_modes, (int, numpy.integer)) else tuple(n_modes)
-        batched = data.ndim > 1
+        batched = len(data.shape) > 1
     elif kind == 3:
         modes, batched = dim, data.ndim > 1
     else:
         modes, batched = data.shape[-dim:], data.ndim > dim
-    plan = Plan(kind, modes, data.shape[0] if batched else 1, eps, isign, "complex64" if single else "complex128", **options)
+    plan = make(kind, modes, data.shape[0] if batched else 1, eps, isign, "complex64" if single else "complex128", **options)
     plan.setpts(*coordinates, *[None] * (3 - dim), *targets)
     return plan.execute(data, out)
 

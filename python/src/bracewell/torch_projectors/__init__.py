@@ -9,9 +9,10 @@ stored too. docs/torch-projectors.md lists what differs on purpose.
 from __future__ import annotations
 
 import math
-from typing import Optional, Tuple, cast
+from functools import lru_cache
+from typing import NamedTuple, Optional, Tuple, cast
 
-from torch import Tensor
+from torch import Tensor, compiler
 
 from .. import projection as _projection
 from .. import torch as _operators
@@ -57,42 +58,78 @@ def _check_batch(function: str, rotations: Tensor, other: Tensor) -> None:
                          f"{other.shape[0]}, found {rotations.shape[0]}")
 
 
+class _Shape(NamedTuple):
+    """What checks read of a tensor."""
+
+    shape: Tuple[int, ...]
+
+    def dim(self) -> int:
+        return len(self.shape)
+
+
+@lru_cache(maxsize=256)
+def _project_options(function, dimensions, reconstruction, rotations, output_shape, interpolation, oversampling, cutoff):
+    """Options of `bracewell.torch.project` for a call that is right, of shapes, with which calls are checked once, or tensors."""
+    if isinstance(reconstruction, tuple):
+        reconstruction, rotations = _Shape(reconstruction), _Shape(rotations)
+    side = _check_box(function, "reconstruction", reconstruction, 1, dimensions)
+    shape = (side, side) if output_shape is None else output_shape
+    if len(shape) != 2 or shape[0] != shape[1]:
+        raise ValueError(f"bracewell.torch_projectors.{function}: output_shape: expected a square, found {shape}")
+    if shape[0] % 2 != 0:
+        raise ValueError(f"bracewell.torch_projectors.{function}: output_shape: expected even sides, found {shape}")
+    _check_batch(function, rotations, reconstruction)
+    volume = _projection._sizes("torch.project", "reconstruction", reconstruction, 1, None)
+    return [list(shape), volume[-1], _kernel(interpolation), float(oversampling),
+            shape[0] / 2 if cutoff is None else float(cutoff), None, True]
+
+
 def _project(function, dimensions, reconstruction, rotations, shifts, output_shape, interpolation, oversampling, cutoff):
     if reconstruction.dim() < dimensions:
         raise ValueError(f"bracewell.torch_projectors.{function}: reconstruction: expected at least {dimensions} axes, found "
                          f"{reconstruction.dim()}")
     reconstruction = _with_axes(reconstruction, dimensions + 1)
-    side = _check_box(function, "reconstruction", reconstruction, 1, dimensions)
-    shape = (side, side) if output_shape is None else tuple(output_shape)
-    if len(shape) != 2 or shape[0] != shape[1]:
-        raise ValueError(f"bracewell.torch_projectors.{function}: output_shape: expected a square, found {shape}")
-    if shape[0] % 2 != 0:
-        raise ValueError(f"bracewell.torch_projectors.{function}: output_shape: expected even sides, found {shape}")
     rotations, shifts = _with_axes(rotations, 4), _with_axes(shifts, 3)
-    _check_batch(function, rotations, reconstruction)
-    return _operators.project(reconstruction, rotations, shifts, shape=shape, interpolation=_kernel(interpolation),
-                              oversampling=float(oversampling), radius=shape[0] / 2 if cutoff is None else float(cutoff),
-                              skip_redundant=True)
+    shape = None if output_shape is None else tuple(output_shape)
+    if compiler.is_compiling():
+        options = _project_options.__wrapped__(function, dimensions, reconstruction, rotations, shape, interpolation, oversampling,
+                                               cutoff)
+    else:
+        options = _project_options(function, dimensions, reconstruction.shape, rotations.shape, shape, interpolation,
+                                   oversampling, cutoff)
+    return _operators._project_at(reconstruction, rotations, shifts, None, options)
 
 
-def _backproject(function, dimensions, projections, rotations, weights, shifts, interpolation, oversampling, cutoff):
+@lru_cache(maxsize=256)
+def _backproject_options(function, dimensions, projections, rotations, weights, interpolation, oversampling, cutoff):
+    """Options of `bracewell.torch.backproject` for a call that is right, of shapes, with which calls are checked once, or tensors."""
+    if isinstance(projections, tuple):
+        projections, rotations = _Shape(projections), _Shape(rotations)
+        weights = None if weights is None else _Shape(weights)
     if projections.dim() != 4:
         raise ValueError(f"bracewell.torch_projectors.{function}: Projections must be a 4D tensor [B, P, h, w/2+1], found "
                          f"{projections.dim()} axes")
     side = _check_box(function, "projections", projections, 2, 2)
-    if weights is not None:
-        if weights.shape != projections.shape:
-            raise ValueError(f"bracewell.torch_projectors.{function}: Weights shape {tuple(weights.shape)} must match projections "
-                             f"shape {tuple(projections.shape)}")
-        if not weights.is_floating_point():
-            raise ValueError(f"bracewell.torch_projectors.{function}: weights: must be real-valued, found {weights.dtype}")
-    rotations, shifts = _with_axes(rotations, 4), _with_axes(shifts, 3)
+    if weights is not None and weights.shape != projections.shape:
+        raise ValueError(f"bracewell.torch_projectors.{function}: Weights shape {tuple(weights.shape)} must match projections "
+                         f"shape {tuple(projections.shape)}")
     _check_batch(function, rotations, projections)
     padded = 2 * math.ceil(math.ceil(side * oversampling) / 2)
-    data, weight = _operators.backproject(projections, rotations, shifts, weights=weights, shape=(padded,) * dimensions,
-                                          interpolation=_kernel(interpolation), oversampling=float(oversampling),
-                                          radius=side / 2 if cutoff is None else float(cutoff), kernel_weights="absolute")
-    return data, projections.real.new_empty(0) if weight is None else weight
+    return [[padded] * dimensions, side, _kernel(interpolation), float(oversampling), side / 2 if cutoff is None else float(cutoff), None,
+            "absolute"]
+
+
+def _backproject(function, dimensions, projections, rotations, weights, shifts, interpolation, oversampling, cutoff):
+    rotations, shifts = _with_axes(rotations, 4), _with_axes(shifts, 3)
+    if compiler.is_compiling():
+        options = _backproject_options.__wrapped__(function, dimensions, projections, rotations, weights, interpolation, oversampling,
+                                                   cutoff)
+    else:
+        options = _backproject_options(function, dimensions, projections.shape, rotations.shape,
+                                       None if weights is None else weights.shape, interpolation, oversampling, cutoff)
+    if weights is not None and not weights.is_floating_point():
+        raise ValueError(f"bracewell.torch_projectors.{function}: weights: must be real-valued, found {weights.dtype}")
+    return _operators._backproject_at(projections, rotations, shifts, None, weights, options)
 
 
 def _project_back(projections, reconstruction, rotations, shifts, interpolation, oversampling):

@@ -27,10 +27,11 @@ struct BinGrid {
 
   GridShape<Dim> grid;
   int width, modulus;
-  int number[Dim]; ///< of bins along an axis
-  int edge[Dim];   ///< of the longest one
-  int stride;      ///< of the rows of tiles in scratch memory
-  bool by_cell;    ///< samples of a bin are sorted by the cells of their first taps
+  int number[Dim];     ///< of bins along an axis
+  int edge[Dim];       ///< of the longest one
+  double inverse[Dim]; ///< of the grid's sizes: divisions would take half of the time of sorting
+  int stride;          ///< of the rows of tiles in scratch memory
+  bool by_cell;        ///< samples of a bin are sorted by the cells of their first taps
 
   /// @param wanted  edges that bins have about
   /// @param modulus   2; more where bins shorter than width - 1 are wanted, for the sake of small tiles
@@ -43,6 +44,7 @@ struct BinGrid {
                  .modulus = modulus,
                  .number = {},
                  .edge = {},
+                 .inverse = {},
                  .stride = 0,
                  .by_cell = true};
     const int least = (width - 1 + modulus - 2) / (modulus - 1);
@@ -53,6 +55,7 @@ struct BinGrid {
       while (number > modulus && size / number < least)
         number -= modulus;
       bins.edge[d] = (size + number - 1) / number;
+      bins.inverse[d] = 1. / size;
     }
     bins.stride = bins.span(0);
     while (bins.stride % period != width % period)
@@ -82,7 +85,8 @@ struct BinGrid {
     return static_cast<int>(std::int64_t(index) * grid.size[axis] / number[axis]);
   }
   KOKKOS_FUNCTION int index(int cell, int axis) const {
-    return static_cast<int>((std::int64_t(cell + 1) * number[axis] - 1) / grid.size[axis]);
+    // ((cell + 1) number - 1) / size, rounded down: half of 1 / size lies between the quotient and a whole number.
+    return static_cast<int>(((cell + 1.) * number[axis] - 0.5) * inverse[axis]);
   }
 
   /// Cells of a bin, at most.
@@ -96,10 +100,11 @@ struct BinGrid {
   /// First cell and number of cells of a bin.
   KOKKOS_FUNCTION void box(std::uint32_t bin, int (&origin)[Dim], int (&length)[Dim]) const {
     for (int d = 0; d < Dim; ++d) {
-      const int at = static_cast<int>(bin % number[d]);
+      const auto here = static_cast<std::uint32_t>(number[d]);
+      const int at = static_cast<int>(bin % here);
       origin[d] = first(at, d);
       length[d] = first(at + 1, d) - origin[d];
-      bin /= number[d];
+      bin /= here;
     }
   }
 
@@ -138,12 +143,19 @@ struct BinGrid {
     return by_cell && count() * cells < std::int64_t(1) << 32 ? static_cast<std::uint32_t>(cells) : 1u;
   }
   template <class T>
+  KOKKOS_FUNCTION std::uint32_t bin_of(const Location<T, Dim>& at) const {
+    std::uint32_t bin = 0;
+    for (int d = Dim - 1; d >= 0; --d)
+      bin = bin * std::uint32_t(number[d]) + std::uint32_t(index(at.first[d], d));
+    return bin;
+  }
+  template <class T>
   KOKKOS_FUNCTION std::uint32_t key(const Location<T, Dim>& at) const {
     std::uint32_t bin = 0, cell = 0;
     for (int d = Dim - 1; d >= 0; --d) {
       const int here = index(at.first[d], d);
-      bin = bin * number[d] + here;
-      cell = cell * edge[d] + (at.first[d] - first(here, d));
+      bin = bin * std::uint32_t(number[d]) + std::uint32_t(here);
+      cell = cell * std::uint32_t(edge[d]) + std::uint32_t(at.first[d] - first(here, d));
     }
     const std::uint32_t cells = cells_of_key();
     return cells == 1 ? bin : bin * cells + cell;

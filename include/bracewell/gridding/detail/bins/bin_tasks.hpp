@@ -67,7 +67,7 @@ struct BinTasks {
     // Bins of a colour; below, where the next one of it belongs.
     std::array<int, colours> whole = {}, divided = {};
     std::vector<std::int64_t> large;
-    for_each_filled(bins, begin, [&](std::uint32_t, std::int64_t samples, int colour) {
+    for_each_filled(bins, begin, [&](std::uint32_t, std::int64_t samples, std::size_t colour) {
       result.largest = std::max(result.largest, samples);
       ++(samples <= limits.alone ? whole : divided)[colour];
       if (samples > limits.alone)
@@ -78,7 +78,7 @@ struct BinTasks {
       result.slots += static_cast<int>((samples + most - 1) / most);
     result.task_end[0] = result.slots;
     result.split_end[0] = 0;
-    for (int colour = 0; colour < colours; ++colour) {
+    for (std::size_t colour = 0; colour < colours; ++colour) {
       result.task_end[colour + 1] =
           result.task_end[colour] + std::exchange(whole[colour], result.task_end[colour]);
       result.split_end[colour + 1] =
@@ -87,17 +87,17 @@ struct BinTasks {
     result.tasks.resize(static_cast<std::size_t>(result.task_end[colours]));
     result.split.resize(static_cast<std::size_t>(result.split_end[colours]));
     int slot = 0;
-    for_each_filled(bins, begin, [&](std::uint32_t bin, std::int64_t samples, int colour) {
+    for_each_filled(bins, begin, [&](std::uint32_t bin, std::int64_t samples, std::size_t colour) {
       const std::int64_t first = begin[bin];
       if (samples <= limits.alone) {
-        result.tasks[whole[colour]++] = {begin[bin], begin[bin + 1], bin, -1};
+        result.tasks[std::size_t(whole[colour]++)] = {begin[bin], begin[bin + 1], bin, -1};
         return;
       }
       const std::int64_t parts = (samples + most - 1) / most;
-      result.split[divided[colour]++] = {bin, slot, std::int32_t(parts)};
+      result.split[std::size_t(divided[colour]++)] = {bin, slot, std::int32_t(parts)};
       for (std::int64_t i = 0; i < parts; ++i, ++slot)
-        result.tasks[slot] = {std::uint32_t(first + samples * i / parts),
-                              std::uint32_t(first + samples * (i + 1) / parts), bin, slot};
+        result.tasks[std::size_t(slot)] = {std::uint32_t(first + samples * i / parts),
+                                           std::uint32_t(first + samples * (i + 1) / parts), bin, slot};
     });
     return result;
   }
@@ -116,7 +116,7 @@ private:
         int colour = 0; // as BinGrid::colour
         for (int d = 0; d < Dim; ++d)
           colour = colour * bins.modulus + rest[d];
-        visit(bin, samples, colour);
+        visit(bin, samples, static_cast<std::size_t>(colour));
       }
       for (int d = 0; d < Dim; ++d) {
         rest[d] = rest[d] + 1 == bins.modulus ? 0 : rest[d] + 1;

@@ -75,71 +75,27 @@ inline const std::uint32_t* sort_keys_by_cub(const Kokkos::Cuda& space, const So
 
 #endif
 
-/// Sorts keys; `order` becomes their numbers. Equal keys stay in order.
+/// Sorts keys on GPUs; `order` becomes their numbers. Equal keys stay in order.
 /// @param keys    overwritten
 /// @param below   what all keys are smaller than
-/// @param memory  for twice as many keys, and more that GPUs use
+/// @param memory  for twice as many keys, and more
 /// @return  the sorted keys: in `keys` or `memory`
 template <class Space>
 const std::uint32_t* sort_keys(const Space& space, const SortMemory<Space>& keys,
                                const SortMemory<Space>& order, [[maybe_unused]] std::uint32_t below,
                                [[maybe_unused]] const SortMemory<Space>& memory) {
+  static_assert(!is_host<Space>);
   if (keys.size() == 0)
     return keys.data();
-  [[maybe_unused]] const auto count = static_cast<std::int64_t>(keys.size());
-  if constexpr (!is_host<Space>) {
 #if defined(KOKKOS_ENABLE_CUDA)
-    return sort_keys_by_cub(space, keys, order, std::max<int>(1, std::bit_width(below - 1)), memory);
+  return sort_keys_by_cub(space, keys, order, std::max<int>(1, std::bit_width(below - 1)), memory);
 #else
-    number_all(space, order.data(), count);
+  number_all(space, order.data(), static_cast<std::int64_t>(keys.size()));
 #if defined(KOKKOS_ENABLE_HIP)
-    Kokkos::Experimental::sort_by_key(space, keys, order);
+  Kokkos::Experimental::sort_by_key(space, keys, order);
 #endif
-    return keys.data();
+  return keys.data();
 #endif
-  } else {
-    // By digits of twelve bits, the lowest first; a thread counts and moves a part of them.
-    constexpr int bits = 12, digits = 1 << bits;
-    number_all(space, order.data(), count);
-    const std::int64_t parts = std::clamp<std::int64_t>(count / digits, 1, space.concurrency());
-    std::uint32_t largest = 0;
-    using Range = Kokkos::RangePolicy<Space, Kokkos::IndexType<std::int64_t>>;
-    const std::uint32_t* const all = keys.data();
-    Kokkos::parallel_reduce(
-        "Bracewell::Gridding::largest_key", Range(space, 0, count),
-        [=](std::int64_t i, std::uint32_t& most) { most = std::max(most, all[i]); },
-        Kokkos::Max<std::uint32_t>(largest));
-    auto from_keys = keys, from = order;
-    SortMemory<Space> to_keys(memory.data(), keys.size()), to(memory.data() + count, keys.size());
-    std::vector<std::int64_t> counts(static_cast<std::size_t>(parts * digits));
-    for (int shift = 0; shift < 32 && largest >> shift; shift += bits) {
-      std::fill(counts.begin(), counts.end(), 0);
-      const std::uint32_t *in_keys = from_keys.data(), *in = from.data();
-      std::uint32_t *out_keys = to_keys.data(), *out = to.data();
-      std::int64_t* const number = counts.data(); // [part, digit]
-      const auto each_part = Range(space, 0, parts, Kokkos::ChunkSize(1));
-      Kokkos::parallel_for("Bracewell::Gridding::count_digits", each_part, [=](std::int64_t part) {
-        for (std::int64_t i = count * part / parts; i < count * (part + 1) / parts; ++i)
-          ++number[part * digits + (in_keys[i] >> shift & (digits - 1))];
-      });
-      std::int64_t sum = 0;
-      for (int digit = 0; digit < digits; ++digit)
-        for (std::int64_t part = 0; part < parts; ++part)
-          sum += std::exchange(number[part * digits + digit], sum);
-      Kokkos::parallel_for("Bracewell::Gridding::move_digits", each_part, [=](std::int64_t part) {
-        for (std::int64_t i = count * part / parts; i < count * (part + 1) / parts; ++i) {
-          const std::int64_t place = number[part * digits + (in_keys[i] >> shift & (digits - 1))]++;
-          out_keys[place] = in_keys[i];
-          out[place] = in[i];
-        }
-      });
-      std::swap(from_keys, to_keys);
-      std::swap(from, to);
-    }
-    if (from.data() != order.data())
-      std::copy_n(from.data(), count, order.data());
-    return from_keys.data();
-  }
 }
 
 /// Numbers chunks in the order of bins, finds the first sample of each, and adds up how far samples of a chunk

@@ -18,6 +18,7 @@
 #include <limits>
 #include <numeric>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace Bracewell::Impl {
@@ -79,8 +80,51 @@ struct CountInBins {
   std::uint32_t* counts;
 
   KOKKOS_FUNCTION void operator()(std::int64_t i) const {
-    Kokkos::atomic_inc(counts + bins.key(where[i]) / bins.cells_of_key());
+    Kokkos::atomic_inc(counts + bins.bin_of(where[i]));
   }
+};
+
+/// Sorting on hosts. A thread counts the samples of every bin among its part of the points; then it writes their numbers to
+/// where the bins lie.
+template <class T, int Dim>
+struct PartsOfPoints {
+  PointLocations<T, Dim> where;
+  BinGrid<Dim> bins;
+  std::int64_t points, parts;
+  std::uint32_t* keys;   ///< bins of the points
+  std::uint32_t* places; ///< [parts, bins]: samples, and then the place of the next one
+  std::uint32_t* order;
+
+  void operator()(std::int64_t part, std::int64_t& not_finite) const {
+    const auto [where_, bins_] = std::pair(where, bins); // no store changes them: they stay in registers
+    std::uint32_t* const mine = places + part * bins.count();
+    Location<T, Dim> at = {};
+    for (std::int64_t i = begin(part); i < begin(part + 1); ++i)
+      if (where_.locate(i, at))
+        ++mine[keys[i] = bins_.bin_of(at)];
+      else
+        ++not_finite;
+  }
+
+  /// Samples of parts and bins to places, and to the places where bins begin.
+  void add_up(std::uint32_t* first) const {
+    std::uint32_t sum = 0;
+    for (std::int64_t bin = 0; bin < bins.count(); ++bin) {
+      first[bin] = sum;
+      for (std::int64_t part = 0; part < parts; ++part)
+        sum += std::exchange(places[part * bins.count() + bin], sum);
+    }
+    first[bins.count()] = sum;
+  }
+
+  void operator()(std::int64_t part) const {
+    std::uint32_t* const mine = places + part * bins.count();
+    for (std::int64_t i = begin(part); i < begin(part + 1); ++i)
+      order[mine[keys[i]]++] = static_cast<std::uint32_t>(i);
+  }
+
+private:
+  std::int64_t begin(std::int64_t part) const { return points * part / parts; }
 };
 
 /// What orders the tasks of one launch on a GPU: a task begins after those before it, and a bin without slots says when
@@ -154,31 +198,13 @@ struct SortedSamples {
   std::int64_t sort(const Space& space, const PointLocations<T, Dim>& where, std::int64_t points,
                     std::int64_t slices, Location<T, Dim>* locations, const Arguments& arguments) {
     resize(space, "Bracewell::Gridding::order", order, points);
-    // Keys, and what sorting needs beside them, lie where locations come afterwards.
-    constexpr std::size_t words = sizeof(Location<T, Dim>) / sizeof(std::uint32_t);
-    static_assert(words >= 4);
-    const SortMemory<Space> memory(reinterpret_cast<std::uint32_t*>(locations),
-                                   words * static_cast<std::size_t>(points));
-    const SortMemory<Space> keys(memory.data(), static_cast<std::size_t>(points));
-    const SortMemory<Space> beside(memory.data() + points, memory.size() - keys.size());
     resize(space, "Bracewell::Gridding::first_of_bins", first, bins.count() + 1);
-    std::int64_t not_finite = 0;
-    Kokkos::parallel_reduce("Bracewell::Gridding::keys_of_points", Range(space, 0, points),
-                            KeysOfPoints<T, Dim>{where, bins, keys.data()}, not_finite);
+    std::vector<std::uint32_t> begin;
+    const std::int64_t not_finite = sort_by_bins(space, where, points, locations, begin);
     if (not_finite > 0)
       return not_finite;
-    const auto below = static_cast<std::uint32_t>(bins.count() * bins.cells_of_key());
-    const std::uint32_t* const sorted = sort_keys<Space>(space, keys, order, below, beside);
-    Kokkos::parallel_for(
-        "Bracewell::Gridding::first_of_bins", Range(space, 0, bins.count() + 1),
-        FirstOfBins{sorted, static_cast<std::uint32_t>(points), bins.cells_of_key(), first.data()});
-    std::vector<std::uint32_t> begin(static_cast<std::size_t>(bins.count() + 1));
-    read_sizes(space, first, begin.data());
-    chunks.sort(space, order.data(), points, memory);
-    Kokkos::parallel_for("Bracewell::Gridding::locate_in_order", Range(space, 0, points),
-                         LocateInOrder<T, Dim>{where, order.data(), points, locations});
-    // The host makes tasks while a GPU does that.
-    const auto host = make_tasks(space, bins, begin.data(), points);
+    // The host makes tasks while a GPU locates.
+    const auto host = make_tasks(space, bins, is_host<Space> ? first.data() : begin.data(), points);
     arguments.within<std::int64_t>("options.slices", slices, 0,
                                    std::numeric_limits<int>::max() /
                                        std::max<std::int64_t>(1, std::int64_t(host.tasks.size())),
@@ -223,6 +249,49 @@ struct SortedSamples {
   }
 
 private:
+  /// Order and locations; `begin` becomes a copy of `first` where the host cannot read that. Returns how many points are
+  /// not finite.
+  std::int64_t sort_by_bins(const Space& space, const PointLocations<T, Dim>& where, std::int64_t points,
+                            Location<T, Dim>* locations, [[maybe_unused]] std::vector<std::uint32_t>& begin) {
+    // Keys, and what sorting needs beside them, lie where locations come afterwards.
+    constexpr std::size_t words = sizeof(Location<T, Dim>) / sizeof(std::uint32_t);
+    static_assert(words >= 4);
+    const SortMemory<Space> memory(reinterpret_cast<std::uint32_t*>(locations),
+                                   words * static_cast<std::size_t>(points));
+    std::int64_t not_finite = 0;
+    if constexpr (is_host<Space>) {
+      const std::int64_t parts = std::clamp<std::int64_t>(points / std::max<std::int64_t>(bins.count(), 4096),
+                                                          1, space.concurrency());
+      std::vector<std::uint32_t> places(static_cast<std::size_t>(parts * bins.count()));
+      const PartsOfPoints<T, Dim> sort{where,         bins,          points,      parts,
+                                       memory.data(), places.data(), order.data()};
+      const auto each_part = Range(space, 0, parts, Kokkos::ChunkSize(1));
+      Kokkos::parallel_reduce("Bracewell::Gridding::count_in_bins", each_part, sort, not_finite);
+      if (not_finite > 0)
+        return not_finite;
+      sort.add_up(first.data());
+      Kokkos::parallel_for("Bracewell::Gridding::number_in_bins", each_part, sort);
+    } else {
+      const SortMemory<Space> keys(memory.data(), static_cast<std::size_t>(points));
+      const SortMemory<Space> beside(memory.data() + points, memory.size() - keys.size());
+      Kokkos::parallel_reduce("Bracewell::Gridding::keys_of_points", Range(space, 0, points),
+                              KeysOfPoints<T, Dim>{where, bins, keys.data()}, not_finite);
+      if (not_finite > 0)
+        return not_finite;
+      const auto below = static_cast<std::uint32_t>(bins.count() * bins.cells_of_key());
+      const std::uint32_t* const sorted = sort_keys<Space>(space, keys, order, below, beside);
+      Kokkos::parallel_for(
+          "Bracewell::Gridding::first_of_bins", Range(space, 0, bins.count() + 1),
+          FirstOfBins{sorted, static_cast<std::uint32_t>(points), bins.cells_of_key(), first.data()});
+      begin.resize(static_cast<std::size_t>(bins.count() + 1));
+      read_sizes(space, first, begin.data());
+      chunks.sort(space, order.data(), points, memory);
+    }
+    Kokkos::parallel_for("Bracewell::Gridding::locate_in_order", Range(space, 0, points),
+                         LocateInOrder<T, Dim>{where, order.data(), points, locations});
+    return 0;
+  }
+
   static BinTasks<Dim> make_tasks(const Space& space, const BinGrid<Dim>& bins, const std::uint32_t* begin,
                                   std::int64_t points) {
     const std::int64_t teams = bin_teams_at_once<Space, T>(space, bins);

@@ -121,7 +121,8 @@ struct SpreadBins {
 template <class Space, class T, int Dim>
 void join_tiles(const Space& space, const SortedSamples<Space, T, Dim>& sorted, std::int64_t slices,
                 Kokkos::complex<T>* grid, int colour) {
-  const int first = sorted.split_end[colour], count = sorted.split_end[colour + 1] - first;
+  const int first = sorted.split_end[std::size_t(colour)],
+            count = sorted.split_end[std::size_t(colour + 1)] - first;
   if (count == 0)
     return;
   const JoinTiles<T, Dim> functor{sorted.bins, sorted.split.data() + first, sorted.partial.data(), grid,
@@ -137,22 +138,8 @@ void join_tiles(const Space& space, const SortedSamples<Space, T, Dim>& sorted, 
                        functor);
 }
 
-/// GriddingStrategy::Bins: makes the grid zero, then calls launch(begin, end) for the tasks of one colour after
-/// the other (with the first colour for all that have slots) and joins the tiles of its divided bins.
-template <class Space, class T, int Dim, class Launch>
-void for_each_colour(const Space& space, const SortedSamples<Space, T, Dim>& sorted, std::int64_t slices,
-                     Kokkos::complex<T>* grid, const Launch& launch) {
-  clear(space, "Bracewell::Gridding::zero", grid, slices * sorted.bins.grid.elements());
-  for (int colour = 0; colour < BinGrid<Dim>::most_colours; ++colour) {
-    const int begin = colour == 0 ? 0 : sorted.task_end[colour];
-    if (begin < sorted.task_end[colour + 1])
-      launch(begin, sorted.task_end[colour + 1]);
-    join_tiles(space, sorted, slices, grid, colour);
-  }
-}
-
-/// The same with one launch for all tasks, which wait for each other (TaskOrder): no colour waits for the last
-/// task of the one before it.
+/// Makes the grid zero, calls launch(begin, end) for all tasks, and joins the tiles of divided bins. On GPUs tasks wait for each
+/// other (TaskOrder): no colour waits for the last task of the one before it.
 template <class Space, class T, int Dim, class Launch>
 void in_one_launch(const Space& space, const SortedSamples<Space, T, Dim>& sorted, std::int64_t slices,
                    Kokkos::complex<T>* grid, const Launch& launch) {
@@ -160,6 +147,23 @@ void in_one_launch(const Space& space, const SortedSamples<Space, T, Dim>& sorte
   launch(0, static_cast<int>(sorted.tasks.size()));
   for (int colour = 0; colour < BinGrid<Dim>::most_colours; ++colour)
     join_tiles(space, sorted, slices, grid, colour);
+}
+
+/// GriddingStrategy::Bins: makes the grid zero, then calls launch(begin, end) for the tasks of one colour after
+/// the other (with the first colour for all that have slots) and joins the tiles of its divided bins. A host's only thread
+/// takes all tasks in this order.
+template <class Space, class T, int Dim, class Launch>
+void for_each_colour(const Space& space, const SortedSamples<Space, T, Dim>& sorted, std::int64_t slices,
+                     Kokkos::complex<T>* grid, const Launch& launch) {
+  if (space.concurrency() == 1)
+    return in_one_launch(space, sorted, slices, grid, launch);
+  clear(space, "Bracewell::Gridding::zero", grid, slices * sorted.bins.grid.elements());
+  for (int colour = 0; colour < BinGrid<Dim>::most_colours; ++colour) {
+    const int* const end = sorted.task_end.data() + colour;
+    if (const int begin = colour == 0 ? 0 : end[0]; begin < end[1])
+      launch(begin, end[1]);
+    join_tiles(space, sorted, slices, grid, colour);
+  }
 }
 
 } // namespace Bracewell::Impl

@@ -54,7 +54,7 @@ struct GriddingPlan {
     problem.points = count;
     problem.slices = options.slices;
     problem.grid = choice.grid;
-    store(space, choice, shape);
+    store(space, choice, shape, options.kernel.has_value());
     set_points(space, points, arguments);
     if (strategy == GriddingStrategy::PrunedGather)
       rays = std::move(polar);
@@ -162,14 +162,15 @@ private:
                                           .bin_cells = double(sorted.bins.bin_cells())});
   }
 
-  /// The kernel's polynomials and the reciprocal of their transform.
-  void store(const Space& space, const Choice& choice, const std::array<int, Dim>& shape) {
+  /// The kernel's polynomials and the reciprocal of their transform; whose zeros are not known for a kernel of the user's own.
+  void store(const Space& space, const Choice& choice, const std::array<int, Dim>& shape, bool of_user) {
     const ChosenKernel& kernel = *choice.kernel;
     constexpr int stride = TapWeights<T>::stride;
-    table_values.assign(choice.table_size(), T(0));
+    table_values.assign(static_cast<std::size_t>(choice.table_size()), T(0));
     for (int power = 0; power <= kernel.degree; ++power)
       for (int tap = 0; tap < kernel.width; ++tap)
-        table_values[power * stride + tap] = static_cast<T>(kernel.coefficients[power * kernel.width + tap]);
+        table_values[std::size_t(power * stride + tap)] =
+            static_cast<T>(kernel.coefficients[std::size_t(power * kernel.width + tap)]);
     table = device_copy(space, "Bracewell::Gridding::kernel", table_values);
     problem.kernel = {table.data(), kernel.width, kernel.degree};
     std::vector<T> values;
@@ -177,14 +178,17 @@ private:
       const int size = shape[axis], grid = problem.grid.size[Dim - 1 - axis];
       if (axis == 0 || size != shape[axis - 1] || grid != problem.grid.size[Dim - axis]) {
         values.resize(size);
-        const auto reciprocal = ReciprocalTransform::of(kernel, std::max(size / 2, 1) / double(grid));
+        std::optional<ReciprocalTransform> reciprocal;
+        if (!of_user)
+          reciprocal = ReciprocalTransform::of(kernel, std::max(size / 2, 1) / double(grid));
         for (int i = 0; i <= size / 2; ++i) { // it is even
-          values[i] = static_cast<T>(reciprocal(double(i - size / 2) / grid));
+          const double frequency = double(i - size / 2) / grid;
+          values[i] = static_cast<T>(of_user ? 1 / kernel.transform(frequency) : (*reciprocal)(frequency));
           if (const int mirrored = size / 2 * 2 - i; mirrored < size)
-            values[mirrored] = values[i];
+            values[std::size_t(mirrored)] = values[std::size_t(i)];
         }
       }
-      rolloff[axis] = device_copy(space, "Bracewell::Gridding::rolloff", values);
+      rolloff[std::size_t(axis)] = device_copy(space, "Bracewell::Gridding::rolloff", values);
     }
   }
 };

@@ -76,13 +76,20 @@ struct GriddingChoice {
     constexpr double epsilon = std::numeric_limits<T>::epsilon();
     double least = std::numeric_limits<double>::infinity();
     bool too_wide = false; // for bins
+    // Most errors lie at the edges of images, which a kernel's mean error takes for narrow. Of few pixels they are many.
+    // (NonuniformSums asks for an oversampling, and knows its kernel by the tolerance alone.)
+    const bool few = !options.oversampling && *std::min_element(shape.begin(), shape.end()) < 64;
+    const double margin = few ? 0.7 : 1;
     for (const double oversampling :
-         options.oversampling ? asked_oversamplings(*options.oversampling)
-                              : unasked_oversamplings(options.tolerance, epsilon, is_host<Space>, Dim)) {
+         options.kernel         ? std::vector{options.oversampling.value_or(2)}
+         : options.oversampling ? asked_oversamplings(*options.oversampling)
+                                : unasked_oversamplings(options.tolerance, epsilon, is_host<Space>, Dim)) {
       if (options.oversampling && kernel)
         break;
       ChosenKernel candidate =
-          choose_kernel(options.tolerance, oversampling, Dim, double(std::numeric_limits<T>::epsilon()));
+          options.kernel
+              ? chosen_kernel(*options.kernel, arguments, options.tolerance, oversampling, Dim, epsilon)
+              : choose_kernel(margin * options.tolerance, oversampling, Dim, margin * epsilon);
       const GridShape<Dim> candidate_grid = grid_of(shape, candidate.width, oversampling);
       const GriddingWork work{.points = double(points),
                               .slices = double(options.slices),
@@ -148,8 +155,11 @@ private:
   static GridShape<Dim> grid_of(const std::array<int, Dim>& shape, int width, double oversampling) {
     GridShape<Dim> grid;
     for (int d = 0; d < Dim; ++d) {
-      const auto padded = static_cast<std::int64_t>(std::ceil(oversampling * shape[Dim - 1 - d]));
-      const std::int64_t least = std::max<std::int64_t>({padded, 2 * width, 32});
+      const auto padded =
+          static_cast<std::int64_t>(std::ceil(oversampling * shape[std::size_t(Dim - 1 - d)]));
+      // Images of few pixels are all edge, where a grid that is hardly larger has most of its errors.
+      const std::int64_t small = is_host<Space> ? std::min(2 * shape[std::size_t(Dim - 1 - d)], 32) : 32;
+      const std::int64_t least = std::max<std::int64_t>({padded, 2 * width, small});
       grid.size[d] = static_cast<int>(gridding_size(least, is_host<Space>));
     }
     return grid;

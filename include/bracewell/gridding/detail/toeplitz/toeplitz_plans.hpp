@@ -96,7 +96,7 @@ private:
   static std::int64_t frequencies(const Shape& grid) {
     std::int64_t product = real ? grid[Dim - 1] / 2 + 1 : grid[Dim - 1];
     for (int d = 0; d < Dim - 1; ++d)
-      product *= grid[d];
+      product *= grid[std::size_t(d)];
     return product;
   }
   ImageOnGrid<T, Dim> layout() const { return ImageOnGrid<T, Dim>::make(image_, grid_, ones_.data()); }

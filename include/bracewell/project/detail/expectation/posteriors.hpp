@@ -192,6 +192,22 @@ struct RankCandidates {
     using Best = Kokkos::MaxFirstLoc<T, int>;
     const std::int64_t image = team.league_rank();
     RankedCandidate<T>* const own = ranked + image * ranks;
+    const auto insert = [&](T log, int entry) { // behind others of the same weight
+      int place = ranks - 1;
+      for (; place > 0 && own[place - 1].log_weight < log; --place)
+        own[place] = own[place - 1];
+      own[place] = {log, tile.class_index, entry % tile.shifts, tile.first_pose + entry / tile.shifts};
+    };
+    if (team.team_size() == 1) { // hosts: one pass, however many ranks there are
+      for (int e = tile.first_entry(image); e < tile.end_entry(image); ++e) {
+        if (!(sums[tile.part(image, e / tile.shifts)].largest > own[ranks - 1].log_weight))
+          continue;
+        const T log = tile.log_weight(image, e);
+        if (log > own[ranks - 1].log_weight)
+          insert(log, e);
+      }
+      return;
+    }
     T last = LogWeight<T>::poison;
     int last_entry = -1;
     for (int rank = 0; rank < ranks; ++rank) {
@@ -213,13 +229,7 @@ struct RankCandidates {
       last = best.val;
       last_entry = best.loc;
       team.team_barrier(); // all have read what is written now
-      Kokkos::single(Kokkos::PerTeam(team), [&] {
-        int place = ranks - 1;
-        for (; place > 0 && own[place - 1].log_weight < best.val; --place)
-          own[place] = own[place - 1];
-        own[place] = {best.val, tile.class_index, best.loc % tile.shifts,
-                      tile.first_pose + best.loc / tile.shifts};
-      });
+      Kokkos::single(Kokkos::PerTeam(team), [&] { insert(best.val, best.loc); });
       team.team_barrier();
     }
   }

@@ -6,7 +6,6 @@
 #include <bracewell/project/detail/problem.hpp>
 #include <bracewell/project/detail/sampling/padded_copy.hpp>
 #include <bracewell/project/detail/sampling/pose_sums.hpp>
-#include <bracewell/project/detail/sampling/sample_bricks.hpp>
 #include <bracewell/project/detail/sampling/sample_padded.hpp>
 #include <bracewell/project/detail/sampling/sample_rows.hpp>
 #include <bracewell/project/detail/sampling/sampler.hpp>
@@ -64,15 +63,6 @@ void launch_sampling(const ExecutionSpace& space, const char* label, Sampling sa
   case Sampling::Tiles:
     if constexpr (!host)
       sample_tiles(space, {label, "::tiles"}, sampler);
-    break;
-  case Sampling::Bricks:
-    if constexpr (!host && Sampler::projected_dimensions == 2 && Sampler::dimensions == 3 &&
-                  Sampler::Kernel::width == 4 && sizeof(typename Sampler::Real) == 4) {
-      if (!sampler.weights)
-        SampleBricks<ExecutionSpace, Sampler, false>(sampler).launch(space, label);
-      else if constexpr (Sampler::mates == Mates::Both)
-        SampleBricks<ExecutionSpace, Sampler, true>(sampler).launch(space, label);
-    }
     break;
   case Sampling::PaddedCopies:
     break;

@@ -66,7 +66,7 @@ struct ProbeShifts {
   Selection selection = {};
 };
 
-/// waves *= H / n^2 or conj(H) / n^2 with H = exp(-i pi |k|^2 / F + 2 pi i k.f / n), in the order of the DFT.
+/// waves *= H / n^2 or conj(H) / n^2 with H = exp(-i pi |k|^2 / F + 2 pi i k.(f - s) / n), in the order of the DFT.
 template <class T>
 struct FresnelTransfer {
   Kokkos::complex<T>* waves;
@@ -75,10 +75,11 @@ struct FresnelTransfer {
   ProbeShifts shifts; ///< f
   bool conjugate;
   Kokkos::complex<T>* kept = nullptr; ///< a copy, or none
+  double moves[2] = {0, 0};           ///< s
 
   KOKKOS_FUNCTION void operator()(std::int64_t i, int, int row, int column, std::int64_t index) const {
     const double k1 = 2 * row < n ? row : row - n, k2 = 2 * column < n ? column : column - n;
-    double turns = -0.5 * (k1 * k1 + k2 * k2) * inverse_fresnel;
+    double turns = -0.5 * (k1 * k1 + k2 * k2) * inverse_fresnel - (k1 * moves[0] + k2 * moves[1]) / n;
     if (shifts.fractions) {
       const double* const f = shifts.fractions + 2 * shifts.selection(i);
       turns += (k1 * f[0] + k2 * f[1]) / n;

@@ -35,7 +35,7 @@ struct CompareRows : KnownKernel<Space, T, Sizes> {
     const int team = backwards ? member.league_size() - 1 - member.league_rank() : member.league_rank();
     const int i = team / Sizes::blocks, count = this->modes.by();
     const std::int64_t j = selection(i);
-    const typename Base::Scratch memory(member.team_scratch(0), numbers * exchanges);
+    const typename Base::Scratch memory(member.team_scratch(0), std::size_t(numbers * exchanges));
     Line at(member.team_rank(), memory.data(), this->table);
     const int row = team % Sizes::blocks * Sizes::lines + at.group;
     const PatternSums<T> pattern = patterns[i];

@@ -148,8 +148,8 @@ struct LoadProbeTerms {
   }
 };
 
-/// What the near field is along one axis: exp(-i pi k^2 / F + 2 pi i k f / n) / n on spectra, for the fractions f by which
-/// probes were moved. [patterns, 2, n]: of the frequencies along rows, then columns.
+/// What the near field is along one axis: exp(-i pi k^2 / F + 2 pi i k (f - s) / n) / n on spectra, for the fractions f by which
+/// probes were moved, and the move s of a beam. [patterns, 2, n]: of the frequencies along rows, then columns.
 template <class T>
 struct TransferPhases {
   const double* fractions; ///< [N, 2], or null
@@ -157,12 +157,13 @@ struct TransferPhases {
   Kokkos::complex<T>* phases;
   int n;
   double inverse_fresnel;
+  double moves[2] = {0, 0}; ///< s
 
   KOKKOS_FUNCTION void operator()(std::int64_t index) const {
     const int x = static_cast<int>(index % n), axis = static_cast<int>(index / n % 2);
     const double k = 2 * x < n ? x : x - n;
     const double f = fractions ? fractions[2 * selection(index / n / 2) + axis] : 0;
-    const double turns = -0.5 * k * k * inverse_fresnel + k * f / n;
+    const double turns = -0.5 * k * k * inverse_fresnel + k * (f - moves[axis]) / n;
     const auto phase = unit_phase(turns - Kokkos::floor(turns));
     phases[index] = Kokkos::complex<T>(static_cast<T>(phase.real() / n), static_cast<T>(phase.imag() / n));
   }

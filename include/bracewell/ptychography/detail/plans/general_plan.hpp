@@ -8,6 +8,7 @@
 #include <bracewell/ptychography/detail/plans/pattern_plan.hpp>
 
 #include <algorithm>
+#include <array>
 #include <optional>
 #include <vector>
 
@@ -41,6 +42,8 @@ public:
       probes_ = make_windows(space, "Bracewell::PtychographyLoss::probes");
     for (const double fresnel_number : options.slice_fresnel_numbers) {
       inverse_fresnel_.push_back(1 / fresnel_number);
+      moves_.push_back(options.slice_shifts.empty() ? std::array<double, 2>{}
+                                                    : options.slice_shifts[moves_.size()]);
       incident_.push_back(make_windows(space, "Bracewell::PtychographyLoss::incident_waves"));
     }
     if (shifts_by_lines(bool(shifted_), shape_))
@@ -79,13 +82,15 @@ public:
     const std::int64_t group = group_size(positions, shape, options), part = part_size(group, shape),
                        pixels = std::int64_t(shape.detector) * shape.detector,
                        window = std::int64_t(shape.probe) * shape.probe;
-    std::size_t bytes =
-        sizeof(Complex) * group * shape.modes *
-            (pixels * (keeps ? 2 : 1) + window * (shape.slices - !shifts)) +
-        Shifted::bytes_needed(space, positions, shape, options, group) +
-        (options.detector_background ? sizeof(T) * group * pixels : 0) +
-        group * (2 * sizeof(double) * blocks(pixels) + (on_device ? sizeof(PatternSums<T>) : 0)) +
-        Transforms::bytes_needed(space, shape.detector, shape.modes, part);
+    const auto waves = static_cast<std::size_t>(
+                   group * shape.modes * (pixels * (keeps ? 2 : 1) + window * (shape.slices - !shifts))),
+               background = static_cast<std::size_t>(options.detector_background ? group * pixels : 0),
+               sums = static_cast<std::size_t>(group * 2 * blocks(pixels));
+    std::size_t bytes = sizeof(Complex) * waves +
+                        Shifted::bytes_needed(space, positions, shape, options, group) +
+                        sizeof(T) * background + sizeof(double) * sums +
+                        (on_device ? static_cast<std::size_t>(group) * sizeof(PatternSums<T>) : 0) +
+                        Transforms::bytes_needed(space, shape.detector, shape.modes, part);
     if (shifts_by_lines(shifts, shape))
       bytes += RadixPlan<Space, T>(space, "Bracewell::PtychographyLoss::table", shape.probe).memory_bytes();
     if (transforms_windows(shifts, shape))
@@ -113,7 +118,7 @@ public:
     for (int slice = 0; slice < last; ++slice) {
       for_waves(space, "Bracewell::PtychographyLoss::slice_waves", selection.count, shape_.modes, m,
                 ExitWaves<T>{scan, selection, inputs.object.data + slice * slice_size, light(first, slice),
-                             incident_[slice].data()});
+                             incident_[std::size_t(slice)].data()});
       free_space(space, slice, selection.count, false);
     }
     for_waves(space, "Bracewell::PtychographyLoss::exit_waves", selection.count, shape_.modes, n,
@@ -143,9 +148,9 @@ public:
                              outputs.object_gradient.data + slice * slice_size);
       if (slice > 0) {
         terms(space, scan, selection, inputs.object.data + slice * slice_size, gradients,
-              incident_[slice - 1]);
+              incident_[std::size_t(slice - 1)]);
         free_space(space, slice - 1, selection.count, true);
-        gradients = {incident_[slice - 1].data(), elements(), std::int64_t(m) * m, m, nullptr};
+        gradients = {incident_[std::size_t(slice - 1)].data(), elements(), std::int64_t(m) * m, m, nullptr};
       }
     }
     if (shifted_ && (outputs.probe_gradient || call.spectra_gradients())) {
@@ -287,7 +292,7 @@ private:
 
   /// What falls on a slice.
   Probes<T> light(const Probes<T>& first, int slice) const {
-    return slice == 0 ? first : Probes<T>{incident_[slice - 1].data(), elements(), shape_.modes};
+    return slice == 0 ? first : Probes<T>{incident_[std::size_t(slice - 1)].data(), elements(), shape_.modes};
   }
 
   /// conj(O) G.
@@ -299,10 +304,16 @@ private:
 
   /// From a slice to the next, or the adjoint, in place.
   void free_space(const Space& space, int slice, std::int64_t count, bool adjoint) const {
-    Complex* const field = incident_[slice].data();
+    Complex* const field = incident_[std::size_t(slice)].data();
     windows_->execute(space, FFTDirection::Forward, field, count, group_);
     for_waves(space, "Bracewell::PtychographyLoss::free_space", count, shape_.modes, shape_.probe,
-              FresnelTransfer<T>{field, shape_.probe, inverse_fresnel_[slice], ProbeShifts{}, adjoint});
+              FresnelTransfer<T>{field,
+                                 shape_.probe,
+                                 inverse_fresnel_[slice],
+                                 ProbeShifts{},
+                                 adjoint,
+                                 nullptr,
+                                 {moves_[slice][0], moves_[slice][1]}});
     windows_->execute(space, FFTDirection::Backward, field, count, group_);
   }
 
@@ -311,9 +322,10 @@ private:
   double inverse_fresnel_detector_; ///< 0: far field
   std::int64_t group_;
   Shifted shifted_;
-  Waves waves_, probes_, kept_; ///< [group, modes, n, n], the window of the probe, and spectra
-  std::vector<double> inverse_fresnel_;
-  std::vector<Waves> incident_; ///< what falls on the slices behind the first, or its gradient
+  Waves waves_, probes_, kept_;              ///< [group, modes, n, n], the window of the probe, and spectra
+  std::vector<double> inverse_fresnel_;      ///< of the ways between slices
+  std::vector<std::array<double, 2>> moves_; ///< of beams on these
+  std::vector<Waves> incident_;              ///< what falls on the slices behind the first, or its gradient
   Transforms transforms_;
   std::optional<Transforms> windows_;
   std::optional<RadixPlan<Space, T>> lines_; ///< of the window, where probes are shifted over lines

@@ -44,7 +44,7 @@ public:
         incident_(device_vector<Complex>(space, "Bracewell::PtychographyLoss::incident_waves",
                                          group_ * elements() * last_)),
         free_space_(
-            device_vector<Complex>(space, "Bracewell::PtychographyLoss::free_space_phases", last_ * m_)) {
+            device_vector<Complex>(space, "Bracewell::PtychographyLoss::free_space_phases", 2 * last_ * m_)) {
     fill(space, "Bracewell::PtychographyLoss::unscaled", patterns_.data(), group_, PatternSums<T>{1, 0, 0});
     if (shifted_)
       probes_ =
@@ -53,10 +53,13 @@ public:
       transfer_ = device_vector<Complex>(space, "Bracewell::PtychographyLoss::transfer", 2 * group_ * n_);
     if (options.detector_background)
       slopes_ = device_vector<T>(space, "Bracewell::PtychographyLoss::slopes", group_ * n_ * n_);
-    for (int slice = 0; slice < last_; ++slice)
-      Kokkos::parallel_for("Bracewell::PtychographyLoss::free_space_phases", Range(space, 0, m_),
-                           TransferPhases<T>{nullptr, Selection{}, free_space_.data() + slice * m_, m_,
-                                             1 / options.slice_fresnel_numbers[slice]});
+    for (int slice = 0; slice < last_; ++slice) {
+      TransferPhases<T> phases{nullptr, Selection{}, free_space_.data() + 2 * slice * m_, m_,
+                               1 / options.slice_fresnel_numbers[slice]};
+      for (int axis = 0; axis < 2 && !options.slice_shifts.empty(); ++axis)
+        phases.moves[axis] = options.slice_shifts[slice][axis];
+      Kokkos::parallel_for("Bracewell::PtychographyLoss::free_space_phases", Range(space, 0, 2 * m_), phases);
+    }
   }
 
   std::int64_t group_size() const { return group_; }
@@ -78,7 +81,7 @@ public:
                     rows = LineTeams::choose<Space>(detector.forward(), n, modes > 1 ? 1 : 0);
     return detector.memory_bytes() + window.memory_bytes() +
            Shifted::bytes_needed(space, positions, shape, options, group) +
-           sizeof(Complex) * (shape.slices - 1) * m +
+           sizeof(Complex) * 2 * (shape.slices - 1) * m +
            group * (sizeof(Complex) * (std::int64_t(modes) * n * m + windows) + sizeof(PatternSums<T>) +
                     2 * sizeof(double) * std::max(modes * columns.blocks.by(), rows.blocks.by()) +
                     (options.fresnel_number ? 2 * n * sizeof(Complex) : 0) +
@@ -164,13 +167,16 @@ private:
   /// What `load` gives from a slice to the next, or the adjoint.
   template <class Load>
   void free_space(const Space& space, int slice, std::int64_t count, const Load& load, bool adjoint) const {
-    const Transfer transfer{free_space_.data() + slice * m_, QuickDivision(1 << 30), adjoint};
+    const Complex* const phases = free_space_.data() + 2 * slice * m_; // of rows, then of columns
+    const QuickDivision all(1 << 30);
     const WaveLines<T, true> columns{incident(slice), m_, m_};
     const WaveLines<T, false> rows{incident(slice), m_, m_};
     transform_lines<true, false, true>(space, "Bracewell::PtychographyLoss::free_space_columns", window_, m_,
-                                       count * modes_, load, columns, nullptr, transfer);
+                                       count * modes_, load, columns, nullptr,
+                                       Transfer{phases, all, adjoint});
     transform_lines<false, false, true>(space, "Bracewell::PtychographyLoss::free_space_rows", window_, m_,
-                                        count * modes_, rows, rows, nullptr, transfer);
+                                        count * modes_, rows, rows, nullptr,
+                                        Transfer{phases + m_, all, adjoint});
   }
 
   /// What the way to the detector, or its adjoint, is along columns.

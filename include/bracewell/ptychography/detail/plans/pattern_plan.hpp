@@ -37,7 +37,8 @@ public:
 
   static std::size_t bytes_needed(std::int64_t count, const PtychographyShape& shape) {
     const std::int64_t window = std::int64_t(shape.probe) * shape.probe * shape.modes;
-    return sizeof(int) * count + sizeof(Complex) * count_portions(window) * window;
+    return sizeof(int) * static_cast<std::size_t>(count) +
+           sizeof(Complex) * static_cast<std::size_t>(count_portions(window) * window);
   }
 
   /// What the gradient of the object needs before the first group. `subset`: null for all patterns.

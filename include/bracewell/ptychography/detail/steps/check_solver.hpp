@@ -35,6 +35,15 @@ const PtychographySolverOptions& check_solver(const PtychographyShape& shape, co
   check.require(options.position_rate == 0 || loss.refines_positions(), "options.position_rate",
                 "0, as the loss was made without options.refine_positions",
                 [&] { return number(options.position_rate); });
+  check.not_negative("options.total_variation", options.total_variation);
+  const auto& limits = options.amplitude_limits;
+  check.require(limits[0] <= limits[1], "options.amplitude_limits", "two numbers, the smaller one first",
+                [&] { return number(limits[0]) + " and " + number(limits[1]); });
+  if (options.probe_support) {
+    check.positive("options.probe_support", *options.probe_support);
+    check.require(!options.optics, "options.probe_support", "none with optics",
+                  [&] { return number(*options.probe_support); });
+  }
   for (const double value : options.aberration_rates)
     rate("options.aberration_rates", value);
   const auto decay = [&](const char* argument, double value) {

@@ -4,6 +4,7 @@
 #include <bracewell/impl/execution.hpp>
 #include <bracewell/impl/memory.hpp>
 #include <bracewell/ptychography/detail/tuning.hpp>
+#include <bracewell/ptychography/solver_options.hpp>
 
 #include <Kokkos_Core.hpp>
 
@@ -100,21 +101,67 @@ struct SumCommonMoves {
   }
 };
 
-/// Takes from the displacements what all positions do together, and what goes beyond the limit.
+/// Keeps of the displacements what positions may do: that of each, that of all but for the common move, or both. Takes what goes
+/// beyond the limit.
 template <class T>
 struct LimitDisplacements {
   T* displacements;    ///< [N, 2]
   const double* moves; ///< [N, 3]
   const double* sums;  ///< [3, 2], of SumCommonMoves
   T limit;
+  PositionMoves kind;
 
   KOKKOS_FUNCTION void operator()(std::int64_t i) const {
     const std::int64_t j = i / 2, axis = i % 2;
-    double common = 0;
-    for (int k = 0; k < 3; ++k)
-      common += sums[2 * k + axis] * moves[3 * j + k];
-    const auto own = static_cast<T>(double(displacements[i]) - common);
-    displacements[i] = Kokkos::min(limit, Kokkos::max(-limit, own));
+    const double all = sums[axis] * moves[3 * j];
+    double affine = 0;
+    for (int k = 1; k < 3; ++k)
+      affine += sums[2 * k + axis] * moves[3 * j + k];
+    double own = affine;
+    if (kind != PositionMoves::Affine)
+      own = double(displacements[i]) - all - (kind == PositionMoves::Single ? affine : 0);
+    displacements[i] = Kokkos::min(limit, Kokkos::max(-limit, static_cast<T>(own)));
+  }
+};
+
+/// Amplitudes between limits.
+template <class T>
+struct LimitAmplitudes {
+  T* amplitude;
+  T least, greatest;
+
+  KOKKOS_FUNCTION void operator()(std::int64_t i) const {
+    amplitude[i] = Kokkos::min(greatest, Kokkos::max(least, amplitude[i]));
+  }
+};
+
+/// Modes of a probe [modes, m, m] that are zero beyond a disc in the middle.
+template <class T>
+struct LimitProbe {
+  Kokkos::complex<T>* probe;
+  std::int64_t m;
+  double squared_radius;
+
+  KOKKOS_FUNCTION void operator()(std::int64_t i) const {
+    const auto row = double(i / m % m - m / 2), column = double(i % m - m / 2);
+    if (row * row + column * column > squared_radius)
+      probe[i] = Kokkos::complex<T>(0);
+  }
+};
+
+/// The object where its support is not: what is known of it there.
+template <class T>
+struct LimitObject {
+  const T* support; ///< [rows, columns]
+  std::int64_t size;
+  T *amplitude, *phase; ///< [slices rows, columns]
+  T beyond;
+
+  KOKKOS_FUNCTION void operator()(std::int64_t i) const {
+    if (support[i % size] > T(0))
+      return;
+    amplitude[i] = beyond;
+    phase[i] = 0;
   }
 };
 
@@ -212,8 +259,8 @@ public:
                          MovePositions<Real>{first_.data(), displacements_.data(), positions_.data()});
   }
 
-  /// Takes from the displacements what positions do together, and what goes beyond a limit in pixels.
-  void limit(const Space& space, double limit, const Sum& sum) const {
+  /// Takes from the displacements what positions must not do, and what goes beyond a limit in pixels.
+  void limit(const Space& space, double limit, PositionMoves kind, const Sum& sum) const {
     using Moves = SumCommonMoves<Space, Real>;
     Kokkos::parallel_for("Bracewell::PtychographySolver::sum_common_moves",
                          Kokkos::TeamPolicy<Space>(space, 1, +Moves::team_size),
@@ -224,7 +271,7 @@ public:
     Kokkos::parallel_for("Bracewell::PtychographySolver::limit_displacements",
                          Kokkos::RangePolicy<Space>(space, 0, std::int64_t(displacements_.size())),
                          LimitDisplacements<Real>{displacements_.data(), common_moves_.data(), sums_.data(),
-                                                  static_cast<Real>(limit)});
+                                                  static_cast<Real>(limit), kind});
   }
 
 private:

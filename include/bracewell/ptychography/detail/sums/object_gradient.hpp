@@ -215,7 +215,7 @@ void gather_object_gradient(const Space& space, const std::string& label, const 
       Space, Kokkos::LaunchBounds<PtychographyTuning::tile_width * PtychographyTuning::object_shares,
                                   resident_teams<Space>(PtychographyTuning::object_teams)>>;
   Policy policy(space, static_cast<int>(gather.tiles.count), +Gather::team_size);
-  policy.set_scratch_size(0, Kokkos::PerTeam(static_cast<int>(Gather::scratch_bytes())));
+  policy.set_scratch_size(0, Kokkos::PerTeam(static_cast<std::size_t>(Gather::scratch_bytes())));
   Kokkos::parallel_for(label, policy, gather);
 }
 

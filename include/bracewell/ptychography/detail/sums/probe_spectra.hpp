@@ -160,8 +160,8 @@ struct ShiftGradient {
   KOKKOS_FUNCTION void operator()(const Team& team) const {
     std::uint32_t block = static_cast<std::uint32_t>(team.league_rank());
     const std::int64_t i = blocks.divide(block), pixels = std::int64_t(n) * n;
-    const int begin = static_cast<int>(blocks.quotient(block * n)) * n,
-              end = static_cast<int>(blocks.quotient((block + 1) * n)) * n;
+    const int begin = static_cast<int>(blocks.quotient(block * std::uint32_t(n))) * n,
+              end = static_cast<int>(blocks.quotient((block + 1) * std::uint32_t(n))) * n;
     double rows = 0, columns = 0;
     for (int pixel = begin + team.team_rank(); pixel < end; pixel += team.team_size()) {
       std::uint32_t left = static_cast<std::uint32_t>(pixel);

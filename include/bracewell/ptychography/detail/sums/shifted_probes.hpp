@@ -65,8 +65,9 @@ public:
     if (!needed(positions, shape, options))
       return 0;
     const int m = shape.probe, spectra = shape.modes + shape.relaxation;
-    return sizeof(Complex) * (std::int64_t(spectra) * m * m + 2 * group * m) +
-           (options.refine_positions || !positions.subpixel() ? 2 * sizeof(double) * positions.count() : 0) +
+    const bool corners = options.refine_positions || !positions.subpixel();
+    return sizeof(Complex) * static_cast<std::size_t>(std::int64_t(spectra) * m * m + 2 * group * m) +
+           sizeof(double) * static_cast<std::size_t>(corners ? 2 * positions.count() : 0) +
            Transform::bytes_needed(space, {m, m}, spectra) +
            Transform::bytes_needed(space, {m, m}, spectra, {.direction = FFTDirection::Backward});
   }
@@ -94,7 +95,8 @@ public:
       one_->execute(space, given, spectra_);
     } else {
       sum(space, inputs.probe.data, spectra_.data(), elements(), false);
-      sum(space, inputs.relaxation.data, spectra_.data() + elements(), spectra_.size() - elements(), false);
+      sum(space, inputs.relaxation.data, spectra_.data() + elements(),
+          static_cast<std::int64_t>(spectra_.size()) - elements(), false);
       one_->execute(space, spectra_, spectra_);
     }
     Kokkos::parallel_for(
@@ -134,8 +136,8 @@ public:
     if (outputs.probe_gradient)
       sum(space, spectra_.data(), outputs.probe_gradient.data, elements(), accumulate);
     if (outputs.relaxation_gradient)
-      sum(space, spectra_.data() + elements(), outputs.relaxation_gradient.data, spectra_.size() - elements(),
-          accumulate);
+      sum(space, spectra_.data() + elements(), outputs.relaxation_gradient.data,
+          static_cast<std::int64_t>(spectra_.size()) - elements(), accumulate);
   }
 
 private:

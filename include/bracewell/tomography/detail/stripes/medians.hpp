@@ -41,7 +41,7 @@ KOKKOS_INLINE_FUNCTION int median_stride(int columns, int angles) {
 }
 template <class T>
 std::size_t median_bytes(int columns, int angles) {
-  return std::size_t(columns) * median_stride(columns, angles) * sizeof(T);
+  return std::size_t(columns) * std::size_t(median_stride(columns, angles)) * sizeof(T);
 }
 
 /// The same on NVIDIA GPUs: a team puts the medians of some neighbouring columns to their angles on the chip, and writes rows
@@ -104,20 +104,18 @@ struct RollingMedian {
 
   void launch(const ExecutionSpace& space, const char* label) const {
     const int teams = (angles + threads - 1) / threads * parts();
-    Kokkos::parallel_for(label,
-                         Policy(space, teams, threads)
-                             .set_scratch_size(0, Kokkos::PerTeam(window * threads * int(sizeof(T)) + 8)),
-                         *this);
+    Kokkos::parallel_for(
+        label, Policy(space, teams, threads).set_scratch_size(0, Kokkos::PerTeam(window_bytes() + 8)), *this);
   }
 
   KOKKOS_FUNCTION int parts() const { return (width + columns - 1) / columns; }
+  KOKKOS_FUNCTION std::size_t window_bytes() const { return std::size_t(window * threads) * sizeof(T); }
   KOKKOS_FUNCTION T value(int column, int rank) const {
     return sorted[std::int64_t(mirrored_column(column, width)) * angles + rank];
   }
 
   KOKKOS_FUNCTION void operator()(const Member& team) const {
-    auto* const scratch =
-        static_cast<T*>(team.team_scratch(0).get_shmem_aligned(window * threads * sizeof(T), 8));
+    auto* const scratch = static_cast<T*>(team.team_scratch(0).get_shmem_aligned(window_bytes(), 8));
     const int first = static_cast<int>(team.league_rank()) / parts() * threads,
               begin = static_cast<int>(team.league_rank()) % parts() * columns;
     Kokkos::parallel_for(Kokkos::TeamThreadRange(team, threads), [&](int thread) {

@@ -1,0 +1,362 @@
+// SPDX-License-Identifier: MIT
+#include "bracewell-classify/expectation_step.hpp"
+
+#include "bracewell-classify/volumes.hpp"
+#include "cryoem/padded_spectrum.hpp"
+
+#include <bracewell/project/expectation.hpp>
+#include <bracewell/project/prepared_reference.hpp>
+#include <bracewell/reconstruct/shells.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+namespace Bracewell::Examples {
+namespace {
+
+/// Frequencies that a smaller box has. Of images times CTF and CTF^2 it makes images whose CTF is positive, and this CTF:
+/// CTF X / |CTF| and |CTF|.
+struct CropImages {
+  HalfSpectrumLayout<2> from, to;
+  const Kokkos::complex<float>* modulated;
+  const float* squares; ///< null: 1
+  Kokkos::complex<float>* images;
+  float* filters;
+
+  KOKKOS_FUNCTION void operator()(std::int64_t i) const {
+    const std::int64_t image = i / to.elements();
+    int k[2];
+    to.frequency(i % to.elements(), k);
+    images[i] = 0;
+    if (filters)
+      filters[i] = 0;
+    if (2 * k[0] >= to.size[0] || 2 * Kokkos::abs(k[1]) >= to.size[1])
+      return;
+    const std::int64_t source =
+        image * from.elements() + std::int64_t(from.wrap(k[1], from.size[1])) * from.columns() + k[0];
+    if (!squares) {
+      images[i] = modulated[source];
+      return;
+    }
+    const float filter = Kokkos::sqrt(squares[source]);
+    if (filter > 1e-6f) {
+      images[i] = modulated[source] / filter;
+      filters[i] = filter;
+    }
+  }
+};
+
+/// |X|^2 / 2.
+struct HalfPower {
+  const Kokkos::complex<float>* spectra;
+  float* powers;
+
+  KOKKOS_FUNCTION void operator()(std::int64_t i) const {
+    const float re = spectra[i].real(), im = spectra[i].imag();
+    powers[i] = 0.5f * (re * re + im * im);
+  }
+};
+
+template <class View>
+auto first(const View& view, std::size_t count) {
+  const std::pair<std::size_t, std::size_t> part(0, count);
+  if constexpr (View::rank() == 1)
+    return Kokkos::subview(view, part);
+  else if constexpr (View::rank() == 2)
+    return Kokkos::subview(view, part, Kokkos::ALL);
+  else
+    return Kokkos::subview(view, part, Kokkos::ALL, Kokkos::ALL);
+}
+
+} // namespace
+
+void ShellSums::add(const ShellSums& other) {
+  if (values.empty()) {
+    values.resize(other.values.size());
+    sizes = other.sizes;
+  }
+  for (std::size_t i = 0; i < values.size(); ++i)
+    values[i] += other.values[i];
+  images += other.images;
+}
+
+/// One pass: what is compared, and room for it.
+struct ExpectationStep::Pass {
+  using Prepared = PreparedReference<Linear, Space, 3>;
+
+  SearchPlan::Pass plan;
+  std::vector<Matrix3<double>> turns; ///< about poses of the pass before
+  int padded;
+  double unit; ///< pixels of its box in a pixel of the images
+  std::size_t ranks;
+  Expectation<Space> step;
+  DeviceView<Kokkos::complex<float>***> images;
+  DeviceView<float***> filters;
+  DeviceView<float**> noise; ///< [1, shells]
+  DeviceView<float* [2]> origins;
+  DeviceView<float* [3][3]> matrices;
+  DeviceView<float**> posteriors;
+  DeviceView<int**> classes, poses, shifts;
+  std::vector<Prepared> references; ///< of all classes, then, where they are the same, of one
+
+  Pass(const Space& space, const SearchPlan::Pass& pass, int box, std::size_t batch, bool filtered,
+       std::size_t ranks_, bool reproducible)
+      : plan(pass), padded(2 * pass.box), unit(double(pass.box) / box), ranks(ranks_),
+        step(space,
+             {.images = static_cast<std::int64_t>(batch),
+              .shifts = static_cast<int>(pass.shifts.size()),
+              .height = pass.box,
+              .width = pass.box,
+              .best = static_cast<int>(ranks_)},
+             {.oversampling = 2,
+              .radius = pass.radius,
+              .strategy = reproducible ? Strategy::Owned : Strategy::Automatic}),
+        images(allocate<DeviceView<Kokkos::complex<float>***>>("cropped", batch, pass.box, pass.box / 2 + 1)),
+        origins(allocate<DeviceView<float* [2]>>("origins", batch)),
+        posteriors(allocate<DeviceView<float**>>("posteriors", batch, ranks_)),
+        classes(allocate<DeviceView<int**>>("classes", batch, ranks_)),
+        poses(allocate<DeviceView<int**>>("poses", batch, ranks_)),
+        shifts(allocate<DeviceView<int**>>("shifts", batch, ranks_)) {
+    if (filtered)
+      filters = allocate<DeviceView<float***>>("filters", batch, pass.box, pass.box / 2 + 1);
+    const auto grid = allocate<DeviceView<float* [2]>>("shifts", pass.shifts.size());
+    const auto mirror = Kokkos::create_mirror_view(grid);
+    for (std::size_t i = 0; i < pass.shifts.size(); ++i)
+      for (int axis = 0; axis < 2; ++axis)
+        mirror(i, axis) = static_cast<float>(unit * pass.shifts[i][axis]);
+    Kokkos::deep_copy(space, grid, mirror);
+    step.set_shifts(space, grid);
+  }
+
+  /// Poses of all images, or lists of them.
+  void set_poses(const Space& space, std::span<const Matrix3<double>> all) {
+    if (matrices.extent(0) < all.size())
+      matrices = allocate<DeviceView<float* [3][3]>>("poses", all.size() + all.size() / 4);
+    const auto part = first(matrices, all.size());
+    const auto mirror = Kokkos::create_mirror_view(part);
+    for (std::size_t i = 0; i < all.size(); ++i)
+      for (int r = 0; r < 3; ++r)
+        for (int c = 0; c < 3; ++c)
+          mirror(i, r, c) = static_cast<float>(all[i](r, c));
+    Kokkos::deep_copy(space, part, mirror);
+    space.fence("Bracewell::examples::poses"); // the mirror goes
+  }
+};
+
+ExpectationStep::ExpectationStep(const Space& space, const Contrast& contrast, int box, std::size_t batch,
+                                 bool reproducible, double share)
+    : space_(space), contrast_(contrast), box_(box), batch_(batch), reproducible_(reproducible),
+      share_(share), forward_(space, {box, box}, static_cast<std::int64_t>(batch)),
+      spectra_(allocate<Spectra>("spectra", 1, batch, box, box / 2 + 1)) {
+  if (contrast.present())
+    squares_ = allocate<Weights>("squares", 1, batch, box, box / 2 + 1);
+}
+
+ExpectationStep::~ExpectationStep() = default;
+
+void ExpectationStep::begin(const SearchPlan& plan, std::span<const std::vector<float>> references,
+                            std::span<const double> noise) {
+  constexpr std::size_t ranks = 128, last_ranks = 16;
+  passes_.clear();
+  for (const auto& pass : plan.passes) {
+    const bool last = &pass == &plan.passes.back();
+    passes_.push_back(std::make_unique<Pass>(space_, pass, box_, batch_, contrast_.present(),
+                                             last ? last_ranks : ranks, reproducible_));
+    passes_.back()->turns = SearchPlan::turns_of(pass);
+  }
+  orientations_ = plan.orientations;
+  passes_[0]->set_poses(space_, orientations_);
+  std::vector<float> variances(noise.begin(), noise.end());
+  const DeviceView<float**> on_device("Bracewell::examples::noise", 1, variances.size());
+  Kokkos::deep_copy(space_, Kokkos::subview(on_device, 0, Kokkos::ALL), host_view(variances));
+  std::vector<MapSpectrum> cropped;
+  for (const auto& pass : passes_) {
+    pass->noise = on_device;
+    cropped.push_back(allocate<MapSpectrum>("references", references.size(), pass->padded, pass->padded,
+                                            pass->padded / 2 + 1));
+  }
+  for (std::size_t k = 0; k < references.size(); ++k) {
+    const MapSpectrum whole = padded_spectrum(space_, {box_, references[k], {}}, class_sampling);
+    const int n = static_cast<int>(whole.extent(1));
+    for (std::size_t i = 0; i < passes_.size(); ++i)
+      resize_volume(space_, whole.data(), n, &cropped[i](k, 0, 0, 0), passes_[i]->padded);
+    space_.fence("Bracewell::examples::references"); // the whole one goes
+  }
+  for (std::size_t i = 0; i < passes_.size(); ++i)
+    passes_[i]->references.push_back(prepare<Linear>(space_, cropped[i]));
+  space_.fence("Bracewell::examples::references");
+}
+
+int ExpectationStep::padded() const { return passes_.back()->padded; }
+
+HalfSums ExpectationStep::sums(std::size_t classes) const {
+  const auto p = static_cast<std::size_t>(padded());
+  return {MapSpectrum("Bracewell::examples::data", classes, p, p, p / 2 + 1),
+          MapWeight("Bracewell::examples::weight", classes, p, p, p / 2 + 1)};
+}
+
+void ExpectationStep::transform(const Part<float***>& images, std::span<const std::size_t> rows) {
+  forward_.execute(space_, images, spectra_);
+  if (contrast_.present())
+    contrast_.demodulate(space_, rows, range(spectra_, 0, rows.size()), range(squares_, 0, rows.size()));
+}
+
+void ExpectationStep::add_powers(const Part<float***>& images, std::span<const std::size_t> rows,
+                                 std::vector<double>& sums) {
+  forward_.execute(space_, images, spectra_);
+  const auto powers = allocate<DeviceView<float***>>("powers", rows.size(), box_, box_ / 2 + 1);
+  for_each_element(space_, "Bracewell::examples::half_power", static_cast<std::int64_t>(powers.size()),
+                   HalfPower{spectra_.data(), powers.data()});
+  const DeviceView<double**> averages("Bracewell::examples::powers", rows.size(), sums.size());
+  shell_averages(space_, HalfSpectrum{powers, box_}, averages);
+  const auto host = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), averages);
+  for (std::size_t i = 0; i < rows.size(); ++i)
+    for (std::size_t s = 0; s < sums.size(); ++s)
+      sums[s] += host(i, s);
+}
+
+std::vector<Found> ExpectationStep::run(const Part<float***>& images, std::span<const std::size_t> rows,
+                                        std::span<const Eigen::Vector2d> origins,
+                                        std::span<const double> class_priors, int one_class,
+                                        const HalfSums* target, ShellSums& shells) {
+  const std::size_t count = rows.size();
+  transform(images, rows);
+  std::vector<Eigen::Vector2d> places(origins.begin(), origins.end());
+  std::vector<Matrix3<double>> lists; ///< of poses of a pass after the first
+  std::vector<std::int64_t> begins;
+  std::vector<Found> found(count);
+  const DeviceView<float*> priors("Bracewell::examples::class_priors", class_priors.size());
+  {
+    const std::vector<float> values(class_priors.begin(), class_priors.end());
+    Kokkos::deep_copy(space_, priors, host_view(values));
+    space_.fence("Bracewell::examples::class_priors"); // the host's go
+  }
+  for (std::size_t level = 0; level < passes_.size(); ++level) {
+    Pass& pass = *passes_[level];
+    const bool last = level + 1 == passes_.size();
+    const CropImages crop{{{box_, box_}},     {{pass.plan.box, pass.plan.box}},
+                          spectra_.data(),    squares_.data(),
+                          pass.images.data(), pass.filters.data()};
+    for_each_element(space_, "Bracewell::examples::crop_images",
+                     static_cast<std::int64_t>(count) * crop.to.elements(), crop);
+    const auto mirror = Kokkos::create_mirror_view(pass.origins);
+    for (std::size_t i = 0; i < count; ++i)
+      for (int axis = 0; axis < 2; ++axis)
+        mirror(i, axis) = static_cast<float>(pass.unit * (box_ / 2 + places[i][axis]));
+    Kokkos::deep_copy(space_, pass.origins, mirror);
+    pass.step.set_images(
+        space_, {.spectra = HalfSpectrum{first(pass.images, count), pass.plan.box},
+                 .noise = pass.noise,
+                 .filters = contrast_.present() ? Array<const float, Memory>(
+                                                      HalfSpectrum{first(pass.filters, count), pass.plan.box})
+                                                : Array<const float, Memory>(),
+                 .origins = first(pass.origins, count)});
+    if (level > 0)
+      pass.set_poses(space_, lists);
+    const std::size_t poses = level > 0 ? lists.size() : orientations_.size();
+    ExpectationResults<float, Memory, 3> results;
+    const auto posteriors = first(pass.posteriors, count);
+    const auto classes = first(pass.classes, count), chosen = first(pass.poses, count),
+               shifts = first(pass.shifts, count);
+    results.posteriors = posteriors;
+    results.classes = classes;
+    results.poses = chosen;
+    results.shifts = shifts;
+    const std::size_t of_step = one_class < 0 ? class_priors.size() : 1;
+    const DeviceView<float**> class_shares("Bracewell::examples::class_shares", last ? count : 0, of_step);
+    const DeviceView<double*> evidence("Bracewell::examples::evidence", last ? count : 0);
+    const DeviceView<int*> candidates("Bracewell::examples::candidates", last ? count : 0);
+    const std::size_t shell_count = pass.step.shell_sizes().size();
+    const DeviceView<double***> shell_sums("Bracewell::examples::shell_sums", last ? count : 0, shell_count,
+                                           3);
+    if (last) {
+      results.class_shares = class_shares;
+      results.log_evidence = evidence;
+      results.shell_sums = shell_sums;
+      if (target) {
+        const std::size_t from = one_class < 0 ? 0 : static_cast<std::size_t>(one_class);
+        const std::pair part(from, from + of_step);
+        results.data = HalfSpectrum{
+            Kokkos::subview(target->data, part, Kokkos::ALL, Kokkos::ALL, Kokkos::ALL), pass.padded};
+        results.weight = HalfSpectrum{
+            Kokkos::subview(target->weight, part, Kokkos::ALL, Kokkos::ALL, Kokkos::ALL), pass.padded};
+        results.candidates = candidates;
+      }
+    }
+    ExpectationPoses<float, Memory> all{.matrices = first(pass.matrices, poses), .first = {}};
+    if (level > 0)
+      all.first = begins;
+    if (one_class < 0)
+      all.class_priors = priors;
+    pass.step.run(space_, pass.references[0], all, results, share_);
+    const auto host_posteriors = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), pass.posteriors);
+    const auto host_classes = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), pass.classes);
+    const auto host_poses = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), pass.poses);
+    const auto host_shifts = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), pass.shifts);
+    const auto pose = [&](std::size_t i, std::size_t rank) {
+      const auto index = static_cast<std::size_t>(host_poses(i, rank));
+      return level > 0 ? lists[index] : orientations_[index];
+    };
+    if (!last) {
+      std::vector<Matrix3<double>> next;
+      std::vector<std::int64_t> next_begins{0};
+      for (std::size_t i = 0; i < count; ++i) {
+        std::vector<int> taken;
+        Eigen::Vector2d place = Eigen::Vector2d::Zero();
+        double sum = 0;
+        for (std::size_t rank = 0; rank < pass.ranks && sum < share_; ++rank) {
+          if (host_poses(i, rank) < 0)
+            break;
+          const double posterior = host_posteriors(i, rank);
+          sum += posterior;
+          place += posterior * pass.plan.shifts[static_cast<std::size_t>(host_shifts(i, rank))];
+          if (std::ranges::find(taken, host_poses(i, rank)) != taken.end())
+            continue;
+          taken.push_back(host_poses(i, rank));
+          for (const auto& turn : passes_[level + 1]->turns)
+            next.push_back(pose(i, rank) * turn);
+        }
+        if (sum > 0)
+          places[i] += place / sum;
+        next_begins.push_back(static_cast<std::int64_t>(next.size()));
+      }
+      lists = std::move(next);
+      begins = std::move(next_begins);
+      continue;
+    }
+    const auto host_shares = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), class_shares);
+    const auto host_evidence = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), evidence);
+    const auto host_candidates = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), candidates);
+    const auto host_shells = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), shell_sums);
+    ShellSums own{std::vector<double>(3 * shell_count), pass.step.shell_sizes(), 0};
+    for (std::size_t i = 0; i < count; ++i) {
+      Found& one = found[i];
+      one.shares.assign(class_priors.size(), 0.0f);
+      one.pose = {Matrix3<double>::identity(), places[i]};
+      one.log_evidence = host_evidence(i);
+      one.candidates = host_candidates(i);
+      if (!std::isfinite(one.log_evidence) || host_poses(i, 0) < 0)
+        continue;
+      for (std::size_t k = 0; k < of_step; ++k)
+        one.shares[one_class < 0 ? k : static_cast<std::size_t>(one_class)] = host_shares(i, k);
+      one.class_index = static_cast<int>(std::ranges::max_element(one.shares) - one.shares.begin());
+      one.largest = host_posteriors(i, 0);
+      std::size_t rank = 0;
+      while (rank + 1 < pass.ranks && host_poses(i, rank) >= 0 && one_class < 0 &&
+             host_classes(i, rank) != one.class_index)
+        ++rank;
+      if (host_poses(i, rank) < 0 || (one_class < 0 && host_classes(i, rank) != one.class_index))
+        rank = 0;
+      one.pose.matrix = pose(i, rank);
+      one.pose.shift = places[i] + pass.plan.shifts[static_cast<std::size_t>(host_shifts(i, rank))];
+      for (std::size_t at = 0; at < 3 * shell_count; ++at)
+        own.values[at] += host_shells.data()[i * 3 * shell_count + at];
+      own.images += 1;
+    }
+    shells.add(own);
+  }
+  return found;
+}
+
+} // namespace Bracewell::Examples

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: MIT
+#include "bracewell-classify/run.hpp"
+#include "common/command_line.hpp"
+#include "cryoem/sampling.hpp"
+
+#include <iostream>
+
+int main(int argc, char** argv) {
+  using namespace Bracewell::Examples;
+  CLI::App app{"Sorts particles into classes by likelihood, and makes a map of each class. Every particle "
+               "counts at all orientations, "
+               "shifts and classes by their posterior probability, from coarse to fine frequencies. Writes "
+               "OUT, the maps "
+               "(_class1.mrc, ...), a table of the classes (_model.star) and a picture of every iteration "
+               "(_iteration1.png, ...).",
+               "bracewell-classify"};
+  ClassifyOptions options;
+  app.add_option("--star", options.star,
+                 "particles: a STAR file of RELION (1.4 to 5) or cisTEM, or cryoSPARC's .cs")
+      ->required()
+      ->type_name("FILE");
+  app.add_option("--reference", options.references,
+                 "MRC map that all classes begin with, or one for each class; voxels have the size of the "
+                 "images' pixels. By "
+                 "default the program makes one from the poses of the particles")
+      ->expected(1, 100)
+      ->type_name("FILE");
+  app.add_option("--out", options.out, "STAR file to write: the same particles with classes and poses")
+      ->check(not_ending({".mrc", ".mrcs", ".map", ".cs", ".txt", ".png", ".pdf", ".svg"}, ".star"))
+      ->required()
+      ->type_name("FILE");
+  app.add_option("--classes", options.classes, "number of classes")
+      ->check(CLI::Range(1, 100))
+      ->required()
+      ->type_name("NUMBER");
+  app.add_option("--iterations", options.iterations,
+                 "iterations, exactly. By default as many as change classes and resolution, at most " +
+                     std::to_string(most_iterations))
+      ->check(CLI::Range(1, 1000))
+      ->type_name("NUMBER");
+  add_symmetry(app, options.search.symmetry, "point group of the maps: ");
+  app.add_option("--healpix-order", options.search.healpix_order,
+                 "fineness of the first pass: 72 8^ORDER orientations, as many as RELION's grid of this "
+                 "order has (2: 15 "
+                 "degrees apart). Further passes halve the distance about the best ones until it suits the "
+                 "resolution")
+      ->check(CLI::Range(0, 5))
+      ->type_name("ORDER")
+      ->capture_default_str();
+  app.add_option("--offset-range", options.search.offset_range,
+                 "the largest shift of the first pass from where a particle was last seen; by default a "
+                 "twelfth of the box")
+      ->check(CLI::NonNegativeNumber)
+      ->type_name("PIXELS");
+  app.add_option("--offset-step", options.search.offset_step,
+                 "distance of shifts of the first pass, by default a quarter of its finest period; further "
+                 "passes halve it")
+      ->check(CLI::PositiveNumber)
+      ->type_name("PIXELS");
+  app.add_option("--particle-diameter", options.particle_diameter,
+                 "diameter of the soft sphere around maps; by default from the reference")
+      ->check(CLI::PositiveNumber)
+      ->type_name("ANGSTROM");
+  app.add_option("--initial-low-pass", options.initial_low_pass,
+                 "finest period of the first iteration; by default a quarter of the particle's diameter")
+      ->check(CLI::PositiveNumber)
+      ->type_name("ANGSTROM");
+  app.add_option(
+         "--tau", options.tau,
+         "factor on the power of the signal that regularises maps; larger ones leave more detail and noise")
+      ->check(CLI::PositiveNumber)
+      ->type_name("FACTOR")
+      ->capture_default_str();
+  app.add_option("--share", options.share,
+                 "part of the posterior of an image that counts: less likely candidates are left out")
+      ->check(CLI::Range(0.5, 1.0))
+      ->type_name("PART")
+      ->capture_default_str();
+  app.add_flag("--no-ctf", options.no_ctf,
+               "compare with bare projections. Without it the program multiplies them by the contrast "
+               "transfer if the STAR file has its columns");
+  add_b_factor_sign(app, options.b_factor_sign);
+  app.add_option("--pixel-size", options.pixel_size, "pixel size, instead of the STAR file's")
+      ->check(CLI::PositiveNumber)
+      ->type_name("ANGSTROM");
+  app.add_option("--batch", options.batch, "images at a time; 0 chooses by their size")
+      ->check(CLI::NonNegativeNumber)
+      ->type_name("NUMBER")
+      ->capture_default_str();
+  add_reproducible(app, options.reproducible);
+  add_memory_limit(app, options.memory_limit);
+  add_picture_format(app, options.picture_ending);
+  add_checkpoint_options(app, options.checkpoint);
+  put_under(app, "Search", {"--healpix-order", "--offset-range", "--offset-step", "--share"});
+  put_under(app, "Maps", {"--symmetry", "--particle-diameter", "--initial-low-pass", "--tau"});
+  put_under(app, "Particles", {"--pixel-size", "--no-ctf", "--b-factor-sign"});
+  return run_driver(app, argc, argv, [&](Provenance& provenance, Timings& timings) {
+    options.checkpoint.identity = identity_of(
+        app, {"--iterations", "--memory-limit", "--pictures"}); // more of them may follow, in more memory
+    std::cout << classify(Space(), options, provenance, timings) << '\n';
+  });
+}

@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: MIT
+#include "bracewell-match/run.hpp"
+#include "common/command_line.hpp"
+#include "cryoem/sampling.hpp"
+
+#include <iostream>
+
+int main(int argc, char** argv) {
+  using namespace Bracewell::Examples;
+  CLI::App app{
+      "Finds the molecule of a map in micrographs, at every pixel and in all orientations. Writes OUT, a "
+      "STAR file of the peaks with their orientations. Writes for every micrograph the scores "
+      "(_scores.mrc), the angles of the best orientations (_angles.mrcs: rot, tilt, psi) and a picture "
+      "(_peaks.png).",
+      "bracewell-match"};
+  MatchOptions options;
+  app.add_option("--map", options.map, "MRC map to look for, protein white")->required()->type_name("FILE");
+  app.add_option("--micrograph", options.micrographs,
+                 "micrographs, aligned and summed MRC images; they need --defocus")
+      ->type_name("FILE...");
+  app.add_option(
+         "--star", options.star,
+         "micrographs and their contrast transfer: a STAR file with rlnMicrographName, of RELION (1.4 to "
+         "5)")
+      ->type_name("FILE");
+  app.add_option("--out", options.out, "peaks to write, .star")
+      ->required()
+      ->check(not_ending({".mrc", ".mrcs", ".cs", ".txt", ".png", ".pdf", ".svg"}, ".star"))
+      ->type_name("FILE");
+  app.add_option("--defocus", options.optics.defocus,
+                 "defocus, or two and the angle of the first in degrees, instead of the STAR file's")
+      ->expected(1, 3)
+      ->type_name("ANGSTROM");
+  app.add_option("--voltage", options.optics.voltage, "voltage; 300 if the STAR file has none")
+      ->check(CLI::Range(1.0, 10000.0))
+      ->type_name("KILOVOLT");
+  app.add_option("--cs", options.optics.spherical_aberration,
+                 "spherical aberration; 2.7 if the STAR file has none")
+      ->type_name("MILLIMETRE");
+  app.add_option("--amplitude-contrast", options.optics.amplitude_contrast,
+                 "amplitude contrast; 0.07 if the STAR file has none")
+      ->check(CLI::Range(-1.0, 1.0))
+      ->type_name("FRACTION");
+  app.add_option("--phase-shift", options.optics.phase_shift, "phase shift of a phase plate")
+      ->type_name("DEGREES");
+  app.add_option("--b-factor", options.optics.b_factor,
+                 "B factor of the templates, exp(-B k^2 / 4), where the map is sharper than the micrographs")
+      ->check(CLI::Range(-10000.0, 10000.0))
+      ->type_name("SQUARE_ANGSTROM")
+      ->capture_default_str();
+  add_choice<ParticleContrast>(app, "--contrast", options.contrast,
+                               "particles in the micrographs: dark as detectors record them, or white",
+                               {{"dark", ParticleContrast::Dark}, {"white", ParticleContrast::White}});
+  app.add_option("--pixel-size", options.optics.pixel_size,
+                 "pixel size of the micrographs, instead of that in files")
+      ->check(CLI::PositiveNumber)
+      ->type_name("ANGSTROM");
+  app.add_option("--voxel-size", options.voxel_size, "voxel size of the map, instead of that in its header")
+      ->check(CLI::PositiveNumber)
+      ->type_name("ANGSTROM");
+  app.add_option("--angular-step", options.angular_step, "step between viewing directions")
+      ->check(CLI::Range(0.1, 180.0))
+      ->type_name("DEGREES")
+      ->capture_default_str();
+  app.add_option("--in-plane-step", options.in_plane_step, "step between rotations in the plane")
+      ->check(CLI::Range(0.1, 360.0))
+      ->type_name("DEGREES")
+      ->capture_default_str();
+  add_symmetry(app, options.symmetry, "");
+  app.add_option("--defocus-search", options.defocus_search,
+                 "try defoci within the first number of what is given, in steps of the second")
+      ->expected(2)
+      ->type_name("RANGE STEP");
+  app.add_option(
+         "--resolution", options.resolution,
+         "compare up to this resolution; by default the Nyquist limits of micrograph and map. Coarser ones "
+         "are faster by the square")
+      ->check(CLI::PositiveNumber)
+      ->type_name("ANGSTROM");
+  const auto score = [&](ScoreKind kind) { return [&options, kind](std::int64_t) { options.score = kind; }; };
+  auto* const of_templates = app.add_flag_function(
+      "--score-over-templates", score(ScoreKind::OfTemplates),
+      "peaks are of (maximum - mean) / standard deviation over all templates at a pixel; this "
+      "is the default from 1000 templates on");
+  app.add_flag_function(
+         "--score-over-noise", score(ScoreKind::OfNoise),
+         "peaks are of the correlation in standard deviations of noise: for small maps and low "
+         "resolution, where templates resemble each other")
+      ->excludes(of_templates);
+  app.add_option("--false-positives", options.false_positives,
+                 "peaks that a micrograph of noise may have on average, which sets the threshold")
+      ->check(CLI::PositiveNumber)
+      ->type_name("NUMBER")
+      ->capture_default_str();
+  app.add_option("--distance", options.distance,
+                 "least distance between peaks; by default a quarter of the map's box")
+      ->check(CLI::NonNegativeNumber)
+      ->type_name("ANGSTROM");
+  add_memory_limit(app, options.memory_limit);
+  add_picture_format(app, options.picture_ending);
+  put_under(app, "Optics",
+            {"--defocus", "--voltage", "--cs", "--amplitude-contrast", "--phase-shift", "--b-factor",
+             "--contrast"});
+  put_under(app, "Search",
+            {"--angular-step", "--in-plane-step", "--symmetry", "--defocus-search", "--resolution"});
+  put_under(app, "Peaks",
+            {"--score-over-templates", "--score-over-noise", "--false-positives", "--distance"});
+  return run_driver(app, argc, argv, [&](Provenance& provenance, Timings& timings) {
+    const Space space;
+    std::cout << match(space, options, provenance, timings) << '\n';
+  });
+}

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include "bracewell-match/micrographs.hpp"
+#include "common/timings.hpp"
+#include "common/views.hpp"
+
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace Bracewell::Examples {
+
+/// Shades of particles in micrographs.
+enum class ParticleContrast { Dark, White };
+
+/// What peaks are of: the correlation's maximum in standard deviations over all templates at a pixel, or in those of noise.
+enum class ScoreKind { OfTemplates, OfNoise };
+
+struct MatchOptions {
+  std::filesystem::path map, out;
+  std::vector<std::filesystem::path> micrographs;
+  std::optional<std::filesystem::path> star;
+  OpticsOptions optics;
+  ParticleContrast contrast = ParticleContrast::Dark;
+  std::optional<double> voxel_size; ///< Angstrom, of the map
+  double angular_step = 2.5, in_plane_step = 1.5;
+  std::string symmetry = "C1";
+  std::vector<double> defocus_search; ///< range and step in Angstrom; empty: none
+  std::optional<double> resolution;   ///< Angstrom
+  std::optional<ScoreKind> score;     ///< absent: OfTemplates where they are enough
+  double false_positives = 1;         ///< in a micrograph
+  std::optional<double> distance;     ///< of peaks, Angstrom
+  std::optional<double> memory_limit;
+  std::string picture_ending = ".png";
+};
+
+/// Searches all micrographs and writes peaks, maps and pictures. Returns a line about it.
+std::string match(const Space& space, const MatchOptions& options, Provenance& provenance, Timings& timings);
+
+} // namespace Bracewell::Examples
