@@ -110,7 +110,7 @@ private:
       std::int64_t strides[max_rank] = {};
       for (int axis = 0; axis < rank; ++axis) {
         extents[axis] = static_cast<std::int64_t>(view.extent(static_cast<std::size_t>(axis)));
-        strides[axis] = static_cast<std::int64_t>(view.stride(axis));
+        strides[axis] = static_cast<std::int64_t>(view.stride(static_cast<std::size_t>(axis)));
       }
       given = view.data() != nullptr || view.use_count() > 0;
       if (!finish(strides))

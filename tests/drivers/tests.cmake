@@ -17,9 +17,10 @@ file(GLOB driver_sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_LIST_DIR}/programs/*.
 foreach(source ${driver_sources})
   cmake_path(GET source STEM name)
   set(name test_drivers_${name})
-  bracewell_unoptimised_program(${name} ${source} LIBRARIES bracewell_test_main bracewell_examples_cryoem)
+  bracewell_program(${name} ${source} LIBRARIES bracewell_test_main bracewell_examples_cryoem)
   target_compile_definitions(${name} PRIVATE BRACEWELL_SOURCE_DIR="${PROJECT_SOURCE_DIR}"
     BRACEWELL_CLASSIFY="$<TARGET_FILE:bracewell-classify>"
+    BRACEWELL_MATCH="$<TARGET_FILE:bracewell-match>"
     BRACEWELL_PROJECT="$<TARGET_FILE:bracewell-project>"
     BRACEWELL_PTYCHOGRAPHY="$<TARGET_FILE:bracewell-ptychography>"
     BRACEWELL_RECONSTRUCT="$<TARGET_FILE:bracewell-reconstruct>"
@@ -28,7 +29,7 @@ foreach(source ${driver_sources})
     BRACEWELL_TOMOGRAPHY="$<TARGET_FILE:bracewell-tomography>"
     BRACEWELL_FAULTS="$<TARGET_FILE:test_drivers_faults>"
     BRACEWELL_MPIEXEC="$<$<BOOL:${MPI_CXX_FOUND}>:${MPIEXEC_EXECUTABLE}>")
-  add_dependencies(${name} bracewell-classify bracewell-project bracewell-ptychography bracewell-reconstruct bracewell-refine
+  add_dependencies(${name} bracewell-classify bracewell-match bracewell-project bracewell-ptychography bracewell-reconstruct bracewell-refine
     bracewell-star bracewell-tomography test_drivers_faults)
   add_test(NAME ${name} COMMAND ${name})
   # Much of their time one thread works: two run side by side, long ones first.

@@ -67,7 +67,8 @@ KOKKOS_FUNCTION Kokkos::Array<Matrix3<T>, 4> rotation_matrix_derivatives(const Q
   for (int p = 0; p < 4; ++p)
     for (int i = 0; i < 3; ++i)
       for (int j = 0; j < 3; ++j)
-        derivatives[p](i, j) = 2 * scale * (derivatives[p](i, j) - component[p] * R(i, j));
+        derivatives[std::size_t(p)](i, j) =
+            2 * scale * (derivatives[std::size_t(p)](i, j) - component[p] * R(i, j));
   return derivatives;
 }
 

@@ -87,8 +87,8 @@ KOKKOS_FUNCTION Kokkos::Array<Matrix3<T>, 3> rotation_matrix_derivatives(const R
     const Matrix3<T> left = dK * K, right = K * dK;
     for (int i = 0; i < 3; ++i)
       for (int j = 0; j < 3; ++j)
-        derivatives[p](i, j) = c.a * dK(i, j) + c.b * (left(i, j) + right(i, j)) +
-                               component[p] * (c.da * K(i, j) + c.db * K2(i, j));
+        derivatives[std::size_t(p)](i, j) = c.a * dK(i, j) + c.b * (left(i, j) + right(i, j)) +
+                                            component[p] * (c.da * K(i, j) + c.db * K2(i, j));
   }
   return derivatives;
 }

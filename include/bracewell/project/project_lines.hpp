@@ -504,9 +504,9 @@ void launch_on_images(const Space& space, const char* label, const LineProblem<S
                      most = std::max<std::int64_t>(1, (std::int64_t(1) << 30) / functor.blocks);
   for (functor.first = 0; functor.first < images; functor.first += most)
     Kokkos::parallel_for(label,
-                         typename Problem::Policy(space,
-                                                  std::min(most, images - functor.first) * functor.blocks,
-                                                  Problem::team_size),
+                         typename Problem::Policy(
+                             space, static_cast<int>(std::min(most, images - functor.first) * functor.blocks),
+                             Problem::team_size),
                          functor);
 }
 
@@ -536,8 +536,8 @@ void add_lines(const Space& space, const char* label, const LineProblem<Space, T
                      targets = problem.shared_volume ? 1 : problem.batches;
   Kokkos::parallel_for(
       label,
-      typename Problem::Policy(space, targets * blocks, Problem::team_size)
-          .set_scratch_size(0, Kokkos::PerTeam(int(Functor::Views::shmem_size(Functor::views_at_once)))),
+      typename Problem::Policy(space, static_cast<int>(targets * blocks), Problem::team_size)
+          .set_scratch_size(0, Kokkos::PerTeam(Functor::Views::shmem_size(Functor::views_at_once))),
       Functor{problem, images, data, blocks, block});
 }
 

@@ -16,6 +16,15 @@ namespace {
 const std::string project = BRACEWELL_PROJECT, ptychography = BRACEWELL_PTYCHOGRAPHY,
                   reconstruct = BRACEWELL_RECONSTRUCT, refine = BRACEWELL_REFINE,
                   tomography = BRACEWELL_TOMOGRAPHY;
+// All programs that compute; bracewell-star only writes other names.
+const std::vector<std::string> computing{BRACEWELL_CLASSIFY, BRACEWELL_MATCH, project,   ptychography,
+                                         reconstruct,        refine,          tomography};
+
+std::vector<std::string> all_programs() {
+  std::vector<std::string> all = computing;
+  all.emplace_back(BRACEWELL_STAR);
+  return all;
+}
 
 void write_small_problem(const TemporaryFolder& folder) {
   constexpr int box = 15;
@@ -43,7 +52,7 @@ std::set<std::string> names_of_options(const std::string& text) {
 
 TEST_CASE("help shows choices and defaults") {
   const TemporaryFolder folder;
-  for (const auto& program : {project, ptychography, reconstruct, refine, tomography}) {
+  for (const auto& program : computing) {
     const std::string help = run_well(folder, program + " --help");
     INFO(help);
     for (const char* const nothing_said : {" ENUM", " TEXT", " FLOAT=", " INT="})
@@ -60,7 +69,7 @@ TEST_CASE("help shows choices and defaults") {
 
 TEST_CASE("help wraps at the width of the terminal") {
   const TemporaryFolder folder;
-  for (const auto& program : {project, ptychography, reconstruct, refine, tomography})
+  for (const auto& program : computing)
     for (const std::size_t columns : {80, 120}) {
       std::istringstream help(
           run_well(folder, "COLUMNS=" + std::to_string(columns) + " " + program + " --help"));
@@ -74,8 +83,7 @@ TEST_CASE("help wraps at the width of the terminal") {
 
 TEST_CASE("help has plain sentences and short lists") {
   const TemporaryFolder folder;
-  for (const auto& program :
-       {project, ptychography, reconstruct, refine, tomography, std::string(BRACEWELL_STAR)}) {
+  for (const auto& program : all_programs()) {
     std::istringstream help(run_well(folder, "COLUMNS=10000 " + program + " --help"));
     int of_heading = 0;
     for (std::string line, description; std::getline(help, line);) {
@@ -106,8 +114,7 @@ TEST_CASE("help has plain sentences and short lists") {
 TEST_CASE("options that pages name are options of the programs") {
   const TemporaryFolder folder;
   std::map<std::string, std::set<std::string>> options; // of every program, and of all
-  for (const std::string& program :
-       {project, ptychography, reconstruct, refine, tomography, std::string(BRACEWELL_STAR)}) {
+  for (const std::string& program : all_programs()) {
     const std::string name = fs::path(program).filename().string(),
                       help = run_well(folder, program + " --help");
     for (const std::string& option : names_of_options(help)) {

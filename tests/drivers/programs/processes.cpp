@@ -331,7 +331,8 @@ TEST_CASE("--help and --version of several processes are said once; of one of th
   skip_without_mpi();
   const TemporaryFolder folder;
   for (const std::string& program :
-       {reconstruct, refine, project, tomography, ptychography, std::string(BRACEWELL_STAR)}) {
+       {reconstruct, refine, project, tomography, ptychography, std::string(BRACEWELL_CLASSIFY),
+        std::string(BRACEWELL_MATCH), std::string(BRACEWELL_STAR)}) {
     const std::string name = fs::path(program).filename().string(), patient = "timeout 60 ";
     INFO(name);
     const std::string help = run_well(folder, program + " --help");

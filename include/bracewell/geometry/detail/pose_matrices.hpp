@@ -53,7 +53,8 @@ struct TangentSpace {
     const Matrix3<T> M = load_matrix(p);
     Kokkos::Array<Matrix3<T>, 3> result;
     for (int axis = 0; axis < 3; ++axis)
-      result[axis] = M * cross_matrix(RotationVector<T>{T(axis == 0), T(axis == 1), T(axis == 2)});
+      result[std::size_t(axis)] =
+          M * cross_matrix(RotationVector<T>{T(axis == 0), T(axis == 1), T(axis == 2)});
     return result;
   }
 };
@@ -91,7 +92,7 @@ struct ChainRotatedGradients {
     const auto gradient = chain(transpose(load_matrix(base + 9 * i)) * load_matrix(cotangents + 9 * i),
                                 rotation_matrix_derivatives(RotationVector<T>{v[0], v[1], v[2]}));
     for (int p = 0; p < 3; ++p)
-      gradients[3 * i + p] = gradient[p];
+      gradients[3 * i + p] = gradient[std::size_t(p)];
   }
 };
 
@@ -129,7 +130,7 @@ struct ChainGradients {
     const auto gradient = chain(load_matrix(cotangents + 9 * i),
                                 Parametrisation::derivatives(parameters + i * Parametrisation::parameters));
     for (int p = 0; p < Parametrisation::gradients; ++p)
-      gradients[i * Parametrisation::gradients + p] = gradient[p];
+      gradients[i * Parametrisation::gradients + p] = gradient[std::size_t(p)];
   }
 };
 

@@ -97,7 +97,7 @@ struct GriddingPoints {
         array.data = view.data();
         for (int axis = 0; axis < 2; ++axis) {
           extents[axis] = static_cast<std::int64_t>(view.extent(static_cast<std::size_t>(axis)));
-          array.strides[axis] = static_cast<std::int64_t>(view.stride(axis));
+          array.strides[axis] = static_cast<std::int64_t>(view.stride(static_cast<std::size_t>(axis)));
         }
       }
     }

@@ -175,15 +175,16 @@ private:
     problem.kernel = {table.data(), kernel.width, kernel.degree};
     std::vector<T> values;
     for (int axis = 0; axis < Dim; ++axis) {
-      const int size = shape[axis], grid = problem.grid.size[Dim - 1 - axis];
-      if (axis == 0 || size != shape[axis - 1] || grid != problem.grid.size[Dim - axis]) {
-        values.resize(size);
+      const int size = shape[std::size_t(axis)], grid = problem.grid.size[Dim - 1 - axis];
+      if (axis == 0 || size != shape[std::size_t(axis - 1)] || grid != problem.grid.size[Dim - axis]) {
+        values.resize(std::size_t(size));
         std::optional<ReciprocalTransform> reciprocal;
         if (!of_user)
           reciprocal = ReciprocalTransform::of(kernel, std::max(size / 2, 1) / double(grid));
         for (int i = 0; i <= size / 2; ++i) { // it is even
           const double frequency = double(i - size / 2) / grid;
-          values[i] = static_cast<T>(of_user ? 1 / kernel.transform(frequency) : (*reciprocal)(frequency));
+          values[std::size_t(i)] =
+              static_cast<T>(of_user ? 1 / kernel.transform(frequency) : (*reciprocal)(frequency));
           if (const int mirrored = size / 2 * 2 - i; mirrored < size)
             values[std::size_t(mirrored)] = values[std::size_t(i)];
         }

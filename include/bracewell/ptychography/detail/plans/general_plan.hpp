@@ -309,11 +309,11 @@ private:
     for_waves(space, "Bracewell::PtychographyLoss::free_space", count, shape_.modes, shape_.probe,
               FresnelTransfer<T>{field,
                                  shape_.probe,
-                                 inverse_fresnel_[slice],
+                                 inverse_fresnel_[std::size_t(slice)],
                                  ProbeShifts{},
                                  adjoint,
                                  nullptr,
-                                 {moves_[slice][0], moves_[slice][1]}});
+                                 {moves_[std::size_t(slice)][0], moves_[std::size_t(slice)][1]}});
     windows_->execute(space, FFTDirection::Backward, field, count, group_);
   }
 
