@@ -182,17 +182,8 @@ private:
   double most_radius() const { return box_ / 2 - 1; }
 
   CubicMap read(const fs::path& path) {
-    CubicMap map = read_map(provenance_, path, memory_limit(options_.memory_limit));
-    if (map.box != box_)
-      throw InputError(particles_.stacks[0].path.string() + ": expected images of " +
-                       std::to_string(map.box) + " x " + std::to_string(map.box) +
-                       " pixels as the map's box, found " + std::to_string(box_) + " x " +
-                       std::to_string(box_));
-    if (map.voxel_size && pixel_size_ > 0 && std::abs(*map.voxel_size - pixel_size_) > 0.01 * *map.voxel_size)
-      particles_.warnings.push_back(options_.star.string() + ": has pixels of " +
-                                    std::to_string(pixel_size_) + " Angstrom, the map has voxels of " +
-                                    std::to_string(*map.voxel_size) + ": pixels are taken as voxels");
-    return map;
+    return read_map_for(particles_, box_, pixel_size_, provenance_, path,
+                        memory_limit(options_.memory_limit));
   }
 
   /// A map of all particles, by the poses that they have.

@@ -4,11 +4,30 @@
 #include "common/provenance.hpp"
 #include "common/star.hpp"
 #include "cryoem/findings.hpp"
+#include "cryoem/map.hpp"
 
 #include <algorithm>
+#include <cmath>
+#include <filesystem>
 #include <string>
 
 namespace Bracewell::Examples {
+
+/// Reads a map that particles are compared with, in the box of their images. Throws InputError as read_map, and for another
+/// box. Voxels of another size than pixels (0: unknown) are a warning of the particles.
+inline CubicMap read_map_for(Particles& particles, int box, double pixel_size, Provenance& provenance,
+                             const std::filesystem::path& path, double limit) {
+  CubicMap map = read_map(provenance, path, limit);
+  if (map.box != box)
+    throw InputError(particles.stacks[0].path.string() + ": expected images of " + std::to_string(map.box) +
+                     " x " + std::to_string(map.box) + " pixels as the map's box, found " +
+                     std::to_string(box) + " x " + std::to_string(box));
+  if (map.voxel_size && pixel_size > 0 && std::abs(*map.voxel_size - pixel_size) > 0.01 * *map.voxel_size)
+    particles.warnings.push_back(particles.file.string() + ": has pixels of " + std::to_string(pixel_size) +
+                                 " Angstrom, the map has voxels of " + std::to_string(*map.voxel_size) +
+                                 ": pixels are taken as voxels");
+  return map;
+}
 
 /// Says what the particles' file and stacks gave, and what was assumed in reading them.
 inline void note_particles(Provenance& provenance, const Particles& particles, bool uses_ctf) {
