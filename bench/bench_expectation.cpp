@@ -6,6 +6,8 @@
 // each candidate and frequency, a second; candidates of an image that sums are of. `evidence`: evidence and best candidate.
 // `sums`: volumes and shells too. `twice`: sums where no scores are kept. `scores`: PoseScoring, the best candidate alone.
 
+#include "timing.hpp"
+
 #include <bracewell/geometry/rotations.hpp>
 #include <bracewell/interpolation/linear.hpp>
 #include <bracewell/project/expectation.hpp>
@@ -14,7 +16,6 @@
 #include <Kokkos_Random.hpp>
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
@@ -25,6 +26,7 @@
 
 namespace {
 
+using namespace Bench;
 using namespace Bracewell;
 using Space = Kokkos::DefaultExecutionSpace;
 using Memory = Space::memory_space;
@@ -38,29 +40,6 @@ struct Sizes {
   std::int64_t images, classes, poses, shifts, box;
   double radius;
 };
-
-double seconds_of(const std::function<void()>& run) {
-  using Clock = std::chrono::steady_clock;
-  std::vector<double> times;
-  for (int turn = 0; turn < 6; ++turn) {
-    Kokkos::fence();
-    const auto start = Clock::now();
-    run();
-    Kokkos::fence();
-    if (turn > 0)
-      times.push_back(std::chrono::duration<double>(Clock::now() - start).count());
-  }
-  std::nth_element(times.begin(), times.begin() + 2, times.end());
-  return times[2];
-}
-
-template <class ViewType, class Make>
-void fill_with(const ViewType& view, const Make& make) {
-  const auto values = Kokkos::create_mirror_view(view);
-  for (std::size_t i = 0; i < values.size(); ++i)
-    values.data()[i] = make(i);
-  Kokkos::deep_copy(view, values);
-}
 
 struct Problem {
   Sizes sizes;

@@ -5,6 +5,8 @@
 // projected and transformed to images; and the same without preparing. The second has relative errors (L2) against the line
 // integrals of the blobs in the box, for blobs in a ball within the box and for blobs that the box cuts.
 
+#include "timing.hpp"
+
 #include <bracewell/fft/plan.hpp>
 #include <bracewell/project/prepare_map.hpp>
 #include <bracewell/project/project.hpp>
@@ -13,7 +15,6 @@
 
 #include <algorithm>
 #include <array>
-#include <chrono>
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
@@ -33,20 +34,7 @@ constexpr bool host = Kokkos::SpaceAccessibility<Kokkos::HostSpace, Space::memor
 constexpr double sigma = 1.5;
 
 /// Median milliseconds.
-double measure(const std::function<void()>& run) {
-  using Clock = std::chrono::steady_clock;
-  std::vector<double> times;
-  for (int turn = 0; turn < 6; ++turn) {
-    Kokkos::fence();
-    const auto start = Clock::now();
-    run();
-    Kokkos::fence();
-    if (turn > 0)
-      times.push_back(std::chrono::duration<double, std::milli>(Clock::now() - start).count());
-  }
-  std::nth_element(times.begin(), times.begin() + 2, times.end());
-  return times[2];
-}
+double measure(const std::function<void()>& run) { return 1e3 * Bench::seconds_of(run); }
 
 struct Specimen {
   int n;

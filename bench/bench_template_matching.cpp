@@ -5,11 +5,12 @@
 // 10^6 orientations; bytes an orientation moves at least, a second. `search`: all of it. `FFT`: the inverse transforms
 // alone, complex to real in the batches of the plan. `pairs`: complex transforms, two orientations in each.
 
+#include "timing.hpp"
+
 #include <bracewell/geometry/rotations.hpp>
 #include <bracewell/project/template_matching.hpp>
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
@@ -19,6 +20,7 @@
 
 namespace {
 
+using namespace Bench;
 using namespace Bracewell;
 using Space = Kokkos::DefaultExecutionSpace;
 using Memory = Space::memory_space;
@@ -27,29 +29,6 @@ template <class Value>
 using View = Kokkos::View<Value, Kokkos::LayoutRight, Space>;
 
 constexpr bool host = Kokkos::SpaceAccessibility<Kokkos::HostSpace, Memory>::accessible;
-
-double seconds_of(const std::function<void()>& run) {
-  using Clock = std::chrono::steady_clock;
-  std::vector<double> times;
-  for (int turn = 0; turn < 6; ++turn) {
-    Kokkos::fence();
-    const auto start = Clock::now();
-    run();
-    Kokkos::fence();
-    if (turn > 0)
-      times.push_back(std::chrono::duration<double>(Clock::now() - start).count());
-  }
-  std::nth_element(times.begin(), times.begin() + 2, times.end());
-  return times[2];
-}
-
-template <class ViewType, class Make>
-void fill_with(const ViewType& view, const Make& make) {
-  const auto values = Kokkos::create_mirror_view(view);
-  for (std::size_t i = 0; i < values.size(); ++i)
-    values.data()[i] = make(i);
-  Kokkos::deep_copy(view, values);
-}
 
 struct Sizes {
   int height, width, box;

@@ -10,6 +10,7 @@
 #include "common/picture.hpp"
 #include "common/processes.hpp"
 #include "common/progress.hpp"
+#include "cryoem/half_maps.hpp"
 #include "cryoem/map.hpp"
 #include "cryoem/noise.hpp"
 #include "cryoem/particle_batches.hpp"
@@ -59,13 +60,6 @@ double diameter_of(const std::vector<float>& map, int box) {
   while (radius < squares.size() && sum < part * all)
     sum += squares[radius++];
   return std::clamp(margin * 2 * double(radius), least * box, double(box));
-}
-
-/// The last shell before the correlation falls below 0.143.
-double last_shell(const std::vector<double>& correlation) {
-  const auto below = std::find_if(correlation.begin() + 1, correlation.end(),
-                                  [](double value) { return !(value >= 0.143); });
-  return static_cast<double>(below - correlation.begin()) - 1;
 }
 
 class Job {

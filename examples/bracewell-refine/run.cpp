@@ -8,6 +8,7 @@
 #include "common/output_family.hpp"
 #include "common/processes.hpp"
 #include "common/progress.hpp"
+#include "cryoem/half_maps.hpp"
 #include "cryoem/map.hpp"
 #include "cryoem/particle_batches.hpp"
 #include "cryoem/particle_provenance.hpp"
@@ -61,13 +62,6 @@ double agreement(const std::vector<double>& correlation) {
 /// A map of the particles, its centre as theirs.
 CubicMap cubic(const Space& space, const Map& map) {
   return {static_cast<int>(map.extent(1)), to_host(space, map), {}};
-}
-
-/// The last shell before the correlation falls below 0.143.
-double last_shell(const std::vector<double>& correlation) {
-  const auto below = std::find_if(correlation.begin() + 1, correlation.end(),
-                                  [](double value) { return !(value >= 0.143); });
-  return static_cast<double>(below - correlation.begin()) - 1;
 }
 
 class Job {

@@ -6,6 +6,7 @@
 #include <bracewell/reconstruct/signal_and_noise.hpp>
 #include <bracewell/reconstruct/weight_equaliser.hpp>
 
+#include <algorithm>
 #include <array>
 #include <vector>
 
@@ -14,6 +15,13 @@ namespace Bracewell::Examples {
 
 /// A curve of |k| on the device [1, shells].
 DeviceView<double**> shell_curve(const Space& space, const std::vector<double>& values);
+
+/// The last shell before a correlation of half maps falls below 0.143.
+inline double last_shell(const std::vector<double>& correlation) {
+  const auto below = std::find_if(correlation.begin() + 1, correlation.end(),
+                                  [](double value) { return !(value >= 0.143); });
+  return static_cast<double>(below - correlation.begin()) - 1;
+}
 
 /// Powers per shell of what backproject gathered of two half sets [1, P, P, P/2+1], of images whose box is P over the
 /// oversampling. `energy` is kernel_energy of the kernel.
