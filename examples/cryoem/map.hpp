@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include "common/input_error.hpp"
 #include "common/memory_limit.hpp"
 #include "common/mrc.hpp"
 #include "common/provenance.hpp"
