@@ -1,6 +1,7 @@
 // What project and its gradients refuse.
 #include "arguments.hpp"
 
+#include <bracewell/project/project_lines.hpp>
 #include <bracewell/project/score_poses.hpp>
 
 #include <complex>
@@ -64,3 +65,5 @@ void double_reference(
     const Bracewell::PreparedReference<Bracewell::CatmullRom, Space, 3, Kokkos::complex<double>>& wrong) {
   scoring.score(instance, wrong, candidates, {});
 }
+// expect: Bracewell::project_lines, backproject_lines: expected a volume and images of float or double, found another
+void lines_through_spectra() { project_lines(instance, volumes, {.matrices = matrices}, images); }

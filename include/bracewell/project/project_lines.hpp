@@ -157,18 +157,18 @@ struct LineProblem {
     return LineView<T>::make(matrices(batch, pose), shifts ? shifts(batch, pose) : nullptr, volume, image);
   }
 
-  /// The planes where a line lies between voxels along both axes, or where it may be within one voxel of them. The margin is more
-  /// than rounding brings.
-  KOKKOS_FUNCTION void planes(const LineView<T>& view, const T (&start)[2], bool inside,
-                              int (&range)[2]) const {
-    const int count = volume[view.axis];
+  /// The steps along d (0, 1: pixels along x, y; 2: planes) from `start` where lines lie between voxels along both axes, or where
+  /// they may be within one voxel of them. The margin is more than rounding brings.
+  KOKKOS_FUNCTION void steps(const LineView<T>& view, int d, const T (&start)[2], bool inside,
+                             int (&range)[2]) const {
+    const int count = d == 2 ? volume[view.axis] : image[d];
     T first = 0, last = T(count);
     for (int which = 0; which < 2; ++which) {
-      const T step = view.slope[which][2], size = T(volume[(view.axis + 1 + which) % 3]);
+      const T step = view.slope[which][d], size = T(volume[(view.axis + 1 + which) % 3]);
       const T margin = T(0.01) + 16 * Kokkos::Experimental::epsilon_v<T> *
                                      (Kokkos::abs(start[which]) + Kokkos::abs(step) * T(count));
       const T low = inside ? margin : -1 - margin, high = inside ? size - 1 - margin : size + margin;
-      if (Kokkos::abs(step) < T(1e-8)) { // less than the margin in 32768 planes
+      if (Kokkos::abs(step) < T(1e-8)) { // less than the margin in 32768 steps
         if (!(start[which] >= low && start[which] <= high))
           last = 0;
         continue;
@@ -181,6 +181,15 @@ struct LineProblem {
     }
     range[0] = int(Kokkos::min(first, T(count)));
     range[1] = int(Kokkos::max(last, T(range[0])));
+  }
+
+  /// The steps within one voxel, and of these the ones between voxels.
+  KOKKOS_FUNCTION void both_steps(const LineView<T>& view, int d, const T (&start)[2], int (&near)[2],
+                                  int (&inside)[2]) const {
+    steps(view, d, start, false, near);
+    steps(view, d, start, true, inside);
+    inside[0] = Kokkos::min(Kokkos::max(inside[0], near[0]), near[1]);
+    inside[1] = Kokkos::max(inside[0], Kokkos::min(inside[1], near[1]));
   }
 
   /// Four voxels of a plane around a line, and how far it is from the first of them.
@@ -202,13 +211,10 @@ struct LineProblem {
                                    const Visit& visit) const {
     const T start[2] = {view.at(0, x, y), view.at(1, x, y)};
     int near[2], inside[2];
-    planes(view, start, false, near);
-    planes(view, start, true, inside);
-    inside[0] = Kokkos::min(inside[0], near[1]);
-    inside[1] = Kokkos::max(inside[0], Kokkos::min(inside[1], near[1]));
+    both_steps(view, 2, start, near, inside);
     walk_some<false>(view, data, start, near[0], inside[0], visit);
     walk_some<true>(view, data, start, inside[0], inside[1], visit);
-    walk_some<false>(view, data, start, Kokkos::max(near[0], inside[1]), near[1], visit);
+    walk_some<false>(view, data, start, inside[1], near[1], visit);
   }
 
 private:
@@ -280,7 +286,91 @@ struct ProjectLines {
   }
 };
 
-/// Voxels, a team for so many of them: pixels whose lines pass a voxel's plane within one voxel along both axes.
+/// On hosts: planes of voxels across an axis, a thread for so many of them. It scatters the rows of images whose lines are steepest
+/// to this axis into sums in double precision. No other thread adds to its voxels.
+template <class Space, class T>
+struct ScatterLines {
+  using Problem = LineProblem<Space, T>;
+  static constexpr int planes_at_once = 4; ///< along x, whose voxels share cache lines
+
+  Problem problem;
+  const T* images;
+  T* data;
+  int axis, together; ///< planes
+  std::int64_t blocks;
+
+  int size(int which) const { return problem.volume[(axis + 1 + which) % 3]; }
+  std::size_t bytes() const {
+    return sizeof(double) * std::size_t(size(0)) * std::size_t(size(1)) * std::size_t(together);
+  }
+
+  void operator()(const typename Problem::Member& team) const {
+    const std::int64_t target = team.league_rank() / blocks, voxels = std::int64_t(size(0)) * size(1);
+    const int begin = int(team.league_rank() % blocks) * together,
+              count = std::min(together, problem.volume[axis] - begin);
+    const std::int64_t from = problem.shared_volume ? 0 : target * problem.poses,
+                       to = problem.shared_volume ? problem.batches * problem.poses : from + problem.poses;
+    auto* const sums = static_cast<double*>(team.team_scratch(1).get_shmem(bytes()));
+    bool any = false;
+    for (std::int64_t image = from; image < to; ++image) {
+      const LineView<T> view = problem.view(image / problem.poses, image % problem.poses);
+      if (view.axis != axis)
+        continue;
+      if (!any)
+        std::fill_n(sums, voxels * count, 0.);
+      any = true;
+      for (int y = 0; y < problem.image[1]; ++y)
+        for (int k = 0; k < count; ++k)
+          add_row(view, y, begin + k, images + image * problem.pixels() + std::int64_t(y) * problem.image[0],
+                  sums + voxels * k);
+    }
+    if (!any)
+      return;
+    const std::int64_t of_a = problem.stride((axis + 1) % 3), of_b = problem.stride((axis + 2) % 3),
+                       of_plane = problem.stride(axis);
+    T* const first = data + target * problem.voxels() + begin * of_plane;
+    for (int b = 0; b < size(1); ++b)
+      for (int a = 0; a < size(0); ++a)
+        for (int k = 0; k < count; ++k)
+          first[k * of_plane + a * of_a + b * of_b] += T(sums[voxels * k + std::int64_t(b) * size(0) + a]);
+  }
+
+private:
+  void add_row(const LineView<T>& view, int y, int plane, const T* row, double* sums) const {
+    T start[2];
+    for (int which = 0; which < 2; ++which)
+      start[which] = view.at(which, 0, y) + view.slope[which][2] * T(plane);
+    int near[2], inside[2];
+    problem.both_steps(view, 0, start, near, inside);
+    add_pixels<false>(view, start, near[0], inside[0], row, sums);
+    add_pixels<true>(view, start, inside[0], inside[1], row, sums);
+    add_pixels<false>(view, start, inside[1], near[1], row, sums);
+  }
+
+  template <bool inside>
+  void add_pixels(const LineView<T>& view, const T (&start)[2], int from, int to, const T* row,
+                  double* sums) const {
+    const int sizes[2] = {size(0), size(1)};
+    for (int x = from; x < to; ++x) {
+      const T q[2] = {start[0] + view.slope[0][0] * T(x), start[1] + view.slope[1][0] * T(x)};
+      if (!inside && !(q[0] > -1 && q[1] > -1 && q[0] < T(sizes[0]) && q[1] < T(sizes[1])))
+        continue;
+      const int a = inside ? int(q[0]) : int(std::floor(q[0])),
+                b = inside ? int(q[1]) : int(std::floor(q[1]));
+      const double f = double(q[0] - T(a)), g = double(q[1] - T(b)),
+                   value = double(row[x]) * double(view.length);
+      double* const first = sums + std::int64_t(b) * sizes[0] + a;
+      for (int row_of = 0; row_of < 2; ++row_of)
+        for (int column = 0; column < 2; ++column)
+          if (inside ||
+              (a + column >= 0 && b + row_of >= 0 && a + column < sizes[0] && b + row_of < sizes[1]))
+            first[std::int64_t(row_of) * sizes[0] + column] +=
+                value * (row_of ? g : 1 - g) * (column ? f : 1 - f);
+    }
+  }
+};
+
+/// On GPUs: voxels, a team for so many of them, gather pixels whose lines pass a voxel's plane within one voxel along both axes.
 template <class Space, class T>
 struct BackprojectLines {
   using Problem = LineProblem<Space, T>;
@@ -528,17 +618,29 @@ template <class Space, class T>
 void add_lines(const Space& space, const char* label, const LineProblem<Space, T>& problem, const T* images,
                T* data) {
   using Problem = LineProblem<Space, T>;
-  using Functor = BackprojectLines<Space, T>;
+  const std::int64_t targets = problem.shared_volume ? 1 : problem.batches;
   if (problem.batches * problem.poses == 0)
     return;
-  const int block = is_host<Space> ? problem.volume[0] : Problem::team_size;
-  const std::int64_t blocks = (problem.voxels() + block - 1) / block,
-                     targets = problem.shared_volume ? 1 : problem.batches;
-  Kokkos::parallel_for(
-      label,
-      typename Problem::Policy(space, static_cast<int>(targets * blocks), Problem::team_size)
-          .set_scratch_size(0, Kokkos::PerTeam(Functor::Views::shmem_size(Functor::views_at_once))),
-      Functor{problem, images, data, blocks, block});
+  if constexpr (is_host<Space>) {
+    for (const int axis : {2, 1, 0}) {
+      ScatterLines<Space, T> functor{
+          problem, images, data, axis, axis == 0 ? ScatterLines<Space, T>::planes_at_once : 1, 0};
+      functor.blocks = (problem.volume[axis] + functor.together - 1) / functor.together;
+      Kokkos::parallel_for(label,
+                           typename Problem::Policy(space, static_cast<int>(targets * functor.blocks), 1)
+                               .set_scratch_size(1, Kokkos::PerTeam(functor.bytes() + 64)),
+                           functor);
+    }
+  } else {
+    using Functor = BackprojectLines<Space, T>;
+    const int block = Problem::team_size;
+    const std::int64_t blocks = (problem.voxels() + block - 1) / block;
+    Kokkos::parallel_for(
+        label,
+        typename Problem::Policy(space, static_cast<int>(targets * blocks), block)
+            .set_scratch_size(0, Kokkos::PerTeam(Functor::Views::shmem_size(Functor::views_at_once))),
+        Functor{problem, images, data, blocks, block});
+  }
 }
 
 template <class Space, class T>
