@@ -99,7 +99,12 @@ private:
   using Order = typename Padded::Order;
 
   /// Stored for one reconstruction; not positive where they are too many.
-  static std::int64_t elements(const HalfSpectrumLayout<D>& layout);
+  static std::int64_t elements(const HalfSpectrumLayout<D>& layout) {
+    if constexpr (host)
+      return layout.elements();
+    else
+      return Order(layout).usable_size();
+  }
 
   template <class From>
   void refill(const ExecutionSpace& space, const Input<From>& input);
@@ -135,15 +140,6 @@ auto PreparedReference<Kernel, ExecutionSpace, D, Stored>::reference(const char*
                                         : "one prepared for ReadBy::BackprojectGradients",
                                     "the other");
   return {shape_, {argument, nullptr, 0}, spectra_, oversampling_};
-}
-
-template <class Kernel, class ExecutionSpace, int D, class Stored>
-std::int64_t
-PreparedReference<Kernel, ExecutionSpace, D, Stored>::elements(const HalfSpectrumLayout<D>& layout) {
-  if constexpr (host)
-    return layout.elements();
-  else
-    return Order(layout).usable_size();
 }
 
 template <class Kernel, class ExecutionSpace, int D, class Stored>

@@ -166,7 +166,27 @@ public:
 
 private:
   static Impl::MatchedBand band_of(const TemplateMatchingSizes& sizes,
-                                   const TemplateMatchingOptions& options);
+                                   const TemplateMatchingOptions& options) {
+    constexpr Impl::Arguments arguments{"TemplateMatching"};
+    arguments.within("sizes.height", sizes.height, 4, 32768);
+    arguments.within("sizes.width", sizes.width, 4, 32768);
+    arguments.positive("sizes.pixel_size", sizes.pixel_size);
+    arguments.positive("sizes.voxel_size", sizes.voxel_size);
+    arguments.positive("options.limit", options.limit);
+    arguments.within("options.limit", options.limit, 0., 0.5);
+    arguments.not_negative("options.bytes", options.bytes);
+    Impl::MatchedBand band;
+    band.limit = std::min(options.limit, sizes.pixel_size / (2 * sizes.voxel_size));
+    const int full[2] = {sizes.width, sizes.height};
+    for (int axis = 0; axis < 2; ++axis) {
+      const double needed = std::max(4., std::ceil(2 * band.limit * full[axis] - 1e-6));
+      band.size[axis] = full[axis];
+      band.grid.size[axis] = static_cast<int>(next_fast_size(static_cast<std::int64_t>(needed), axis == 0));
+      band.most[axis] = (std::min(band.grid.size[axis], full[axis]) - 1) / 2;
+    }
+    return band;
+  }
+
   Impl::Shells<2> shells() const {
     return Impl::Shells<2>(Impl::Box<2>{{band_.size[0], band_.size[1]}, band_.size[0] / 2 + 1, 1});
   }
@@ -439,29 +459,6 @@ struct CheckedValues {
 };
 
 } // namespace Impl
-
-template <class ExecutionSpace, class T>
-Impl::MatchedBand TemplateMatching<ExecutionSpace, T>::band_of(const TemplateMatchingSizes& sizes,
-                                                               const TemplateMatchingOptions& options) {
-  constexpr Impl::Arguments arguments{"TemplateMatching"};
-  arguments.within("sizes.height", sizes.height, 4, 32768);
-  arguments.within("sizes.width", sizes.width, 4, 32768);
-  arguments.positive("sizes.pixel_size", sizes.pixel_size);
-  arguments.positive("sizes.voxel_size", sizes.voxel_size);
-  arguments.positive("options.limit", options.limit);
-  arguments.within("options.limit", options.limit, 0., 0.5);
-  arguments.not_negative("options.bytes", options.bytes);
-  Impl::MatchedBand band;
-  band.limit = std::min(options.limit, sizes.pixel_size / (2 * sizes.voxel_size));
-  const int full[2] = {sizes.width, sizes.height};
-  for (int axis = 0; axis < 2; ++axis) {
-    const double needed = std::max(4., std::ceil(2 * band.limit * full[axis] - 1e-6));
-    band.size[axis] = full[axis];
-    band.grid.size[axis] = static_cast<int>(next_fast_size(static_cast<std::int64_t>(needed), axis == 0));
-    band.most[axis] = (std::min(band.grid.size[axis], full[axis]) - 1) / 2;
-  }
-  return band;
-}
 
 template <class ExecutionSpace, class T>
 TemplateMatching<ExecutionSpace, T>::TemplateMatching(const ExecutionSpace& space,

@@ -175,13 +175,28 @@ private:
   void set(const ExecutionSpace& space, std::int64_t first, const Array<const Count, From>& patterns,
            const Array<const Real, Memory>& weights);
 
-  static const PtychographyShape& check(const PtychographyShape& shape, const PtychographyOptions& options);
+  static const PtychographyShape& check(const PtychographyShape& shape, const PtychographyOptions& options) {
+    Impl::check_loss_plan(constructor, shape, options);
+    return shape;
+  }
 
   /// The shape with the detector on which patterns are compared.
-  static PtychographyShape compared(PtychographyShape shape, const PtychographyOptions& options);
+  static PtychographyShape compared(PtychographyShape shape, const PtychographyOptions& options) {
+    shape.detector = Bracewell::compared_detector(shape, options);
+    return shape;
+  }
 
   static PatternPath choose_path(const PtychographyShape& sizes, const PtychographyOptions& options,
-                                 const Scan& scan);
+                                 const Scan& scan) {
+    const PatternPath path =
+        choose_pattern_path<ExecutionSpace, Real, Storage>(sizes, options, !scan.subpixel());
+    constructor.require(options.path == PatternPath::Automatic || options.path == path, "options.path",
+                        "a path that can do the problem (choose_pattern_path)",
+                        options.path == PatternPath::Fused        ? "PatternPath::Fused"
+                        : options.path == PatternPath::KnownLines ? "PatternPath::KnownLines"
+                                                                  : "PatternPath::Lines");
+    return path;
+  }
 
   /// Patterns of a call.
   std::int64_t used(const Array<const int, Memory>& subset) const { return subset ? subset.size() : count(); }
@@ -324,36 +339,6 @@ void PtychographyLoss<ExecutionSpace, Real, Storage>::set(const ExecutionSpace& 
                     options_.weights == PixelWeights::Mask ? "finite intensities >= 0 and weights 0 or 1"
                                                            : "finite intensities and weights >= 0",
                     [&] { return "others in pattern " + Impl::number(invalid); });
-}
-
-template <class ExecutionSpace, class Real, class Storage>
-auto PtychographyLoss<ExecutionSpace, Real, Storage>::check(const PtychographyShape& shape,
-                                                            const PtychographyOptions& options)
-    -> const PtychographyShape& {
-  Impl::check_loss_plan(constructor, shape, options);
-  return shape;
-}
-
-template <class ExecutionSpace, class Real, class Storage>
-auto PtychographyLoss<ExecutionSpace, Real, Storage>::compared(PtychographyShape shape,
-                                                               const PtychographyOptions& options)
-    -> PtychographyShape {
-  shape.detector = Bracewell::compared_detector(shape, options);
-  return shape;
-}
-
-template <class ExecutionSpace, class Real, class Storage>
-auto PtychographyLoss<ExecutionSpace, Real, Storage>::choose_path(const PtychographyShape& sizes,
-                                                                  const PtychographyOptions& options,
-                                                                  const Scan& scan) -> PatternPath {
-  const PatternPath path =
-      choose_pattern_path<ExecutionSpace, Real, Storage>(sizes, options, !scan.subpixel());
-  constructor.require(options.path == PatternPath::Automatic || options.path == path, "options.path",
-                      "a path that can do the problem (choose_pattern_path)",
-                      options.path == PatternPath::Fused        ? "PatternPath::Fused"
-                      : options.path == PatternPath::KnownLines ? "PatternPath::KnownLines"
-                                                                : "PatternPath::Lines");
-  return path;
 }
 
 #define BRACEWELL_INSTANCES_PTYCHOGRAPHY_LOSS(Extern, Space, Real)                                           \

@@ -73,7 +73,17 @@ public:
 private:
   Impl::Box<3> check(const Impl::Arguments& arguments, const Array<const T, MemorySpace>& weight,
                      const Array<T, MemorySpace>& divisor, const Array<Complex, MemorySpace>& spectrum,
-                     const Array<T, MemorySpace>& volume) const;
+                     const Array<T, MemorySpace>& volume) const {
+    const auto box = Impl::spectrum_box<3>(arguments, "weight", weight);
+    arguments.require(box.batches == 1 && box.size[0] == padded_[2] && box.size[1] == padded_[1] &&
+                          box.size[2] == padded_[0],
+                      "weight", "one half spectrum of the padded box", [&] { return weight.shape(); });
+    arguments.same_spectrum("divisor", divisor, weight);
+    arguments.same_spectrum("spectrum", spectrum, weight);
+    arguments.shape("volume", volume, {1, padded_[0], padded_[1], padded_[2]});
+    return box;
+  }
+
   /// spectrum becomes blur(spectrum).
   void blur(const ExecutionSpace& space, const char* label, Impl::Box<3> box,
             const Array<Complex, MemorySpace>& spectrum, const Array<T, MemorySpace>& volume) const;
@@ -219,22 +229,6 @@ WeightEqualiser<ExecutionSpace, T>::WeightEqualiser(const ExecutionSpace& space,
     }
   Kokkos::deep_copy(space, factors_, host);
   space.fence("Bracewell::WeightEqualiser"); // the host's copy goes
-}
-
-template <class ExecutionSpace, class T>
-Impl::Box<3> WeightEqualiser<ExecutionSpace, T>::check(const Impl::Arguments& arguments,
-                                                       const Array<const T, MemorySpace>& weight,
-                                                       const Array<T, MemorySpace>& divisor,
-                                                       const Array<Complex, MemorySpace>& spectrum,
-                                                       const Array<T, MemorySpace>& volume) const {
-  const auto box = Impl::spectrum_box<3>(arguments, "weight", weight);
-  arguments.require(box.batches == 1 && box.size[0] == padded_[2] && box.size[1] == padded_[1] &&
-                        box.size[2] == padded_[0],
-                    "weight", "one half spectrum of the padded box", [&] { return weight.shape(); });
-  arguments.same_spectrum("divisor", divisor, weight);
-  arguments.same_spectrum("spectrum", spectrum, weight);
-  arguments.shape("volume", volume, {1, padded_[0], padded_[1], padded_[2]});
-  return box;
 }
 
 template <class ExecutionSpace, class T>

@@ -65,8 +65,16 @@ public:
 private:
   static int filter_size(int width) { return width % 2 == 0 ? width / 2 + 1 : 0; }
   /// Ones, and 0 at Nyquist; none for odd widths.
-  static Kokkos::View<T*, ExecutionSpace> filter(const ExecutionSpace& space, int width);
-  Array<const T, MemorySpace> filter() const;
+  static Kokkos::View<T*, ExecutionSpace> filter(const ExecutionSpace& space, int width) {
+    std::vector<T> factors(std::size_t(filter_size(width)), T(1));
+    if (!factors.empty())
+      factors.back() = T(0);
+    return Impl::device_copy(space, "Bracewell::FourierNormal::filter", factors);
+  }
+
+  Array<const T, MemorySpace> filter() const {
+    return filter_.size() > 0 ? Array<const T, MemorySpace>(filter_) : Array<const T, MemorySpace>();
+  }
 
   /// The frequencies of every ray that are left.
   static PolarPoints polar(const ParallelBeamGeometry& geometry) {
@@ -75,9 +83,22 @@ private:
   }
   static Kokkos::View<T*, ExecutionSpace> weights(const ExecutionSpace& space,
                                                   const ParallelBeamGeometry& geometry,
-                                                  const FourierTomographyOptions& options);
+                                                  const FourierTomographyOptions& options) {
+    const std::vector<double> back = Impl::angle_factors(geometry),
+                              forth = Impl::angle_factors(geometry, options.units);
+    const auto samples = std::size_t(polar(geometry).samples);
+    std::vector<T> values;
+    for (std::size_t p = 0; p < back.size(); ++p)
+      values.insert(values.end(), samples, T(back[p] * forth[p] / geometry.width));
+    return Impl::device_copy(space, "Bracewell::FourierNormal::weights", values);
+  }
+
   static std::array<int, 2> shape(const ParallelBeamGeometry& geometry,
-                                  const FourierTomographyOptions& options);
+                                  const FourierTomographyOptions& options) {
+    const int image = options.image ? options.image : geometry.width;
+    return {image, image};
+  }
+
   static GriddingOptions gridding(const FourierTomographyOptions& options) {
     return {.slices = options.slices, .tolerance = options.tolerance, .oversampling = options.oversampling};
   }
@@ -123,41 +144,6 @@ void FourierNormal<ExecutionSpace, T>::normal(const ExecutionSpace& space,
                                               const Array<const T, MemorySpace>& images,
                                               const Array<T, MemorySpace>& results) const {
   normal_.execute(space, images, results);
-}
-
-template <class ExecutionSpace, class T>
-auto FourierNormal<ExecutionSpace, T>::filter(const ExecutionSpace& space, int width)
-    -> Kokkos::View<T*, ExecutionSpace> {
-  std::vector<T> factors(std::size_t(filter_size(width)), T(1));
-  if (!factors.empty())
-    factors.back() = T(0);
-  return Impl::device_copy(space, "Bracewell::FourierNormal::filter", factors);
-}
-
-template <class ExecutionSpace, class T>
-auto FourierNormal<ExecutionSpace, T>::filter() const -> Array<const T, MemorySpace> {
-  return filter_.size() > 0 ? Array<const T, MemorySpace>(filter_) : Array<const T, MemorySpace>();
-}
-
-template <class ExecutionSpace, class T>
-auto FourierNormal<ExecutionSpace, T>::weights(const ExecutionSpace& space,
-                                               const ParallelBeamGeometry& geometry,
-                                               const FourierTomographyOptions& options)
-    -> Kokkos::View<T*, ExecutionSpace> {
-  const std::vector<double> back = Impl::angle_factors(geometry),
-                            forth = Impl::angle_factors(geometry, options.units);
-  const auto samples = std::size_t(polar(geometry).samples);
-  std::vector<T> values;
-  for (std::size_t p = 0; p < back.size(); ++p)
-    values.insert(values.end(), samples, T(back[p] * forth[p] / geometry.width));
-  return Impl::device_copy(space, "Bracewell::FourierNormal::weights", values);
-}
-
-template <class ExecutionSpace, class T>
-auto FourierNormal<ExecutionSpace, T>::shape(const ParallelBeamGeometry& geometry,
-                                             const FourierTomographyOptions& options) -> std::array<int, 2> {
-  const int image = options.image ? options.image : geometry.width;
-  return {image, image};
 }
 
 #define BRACEWELL_INSTANCES_FOURIER_NORMAL(Extern, Space, Real)                                              \
