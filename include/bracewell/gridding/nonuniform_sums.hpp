@@ -77,7 +77,7 @@ public:
   std::int64_t points() const { return gridding_->points(); }          ///< Values of a slice.
   std::int64_t targets() const { return transform_->plan().points(); } ///< Sums of a slice.
   std::int64_t slices() const { return options_.slices; }              ///< Of one call, at most.
-  Shape grid_shape() const;
+  Shape grid_shape() const { return gridding_->grid_shape(); } ///< Of the points' grid, slowest axis first.
 
   /// Bytes of memory that the plan holds.
   std::size_t memory_bytes() const {
@@ -361,11 +361,6 @@ void NonuniformSums<ExecutionSpace, Dim, T>::set_points(const ExecutionSpace& sp
                                                         const Points& targets) {
   plan(space, points, targets, {"NonuniformSums::set_points"});
 }
-
-template <class ExecutionSpace, int Dim, class T>
-auto NonuniformSums<ExecutionSpace, Dim, T>::grid_shape() const -> Shape {
-  return gridding_->grid_shape();
-} ///< Of the grid of the points, slowest axis first.
 
 template <class ExecutionSpace, int Dim, class T>
 std::size_t NonuniformSums<ExecutionSpace, Dim, T>::bytes_needed(const ExecutionSpace& space,

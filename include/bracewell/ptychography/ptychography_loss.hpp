@@ -341,35 +341,23 @@ void PtychographyLoss<ExecutionSpace, Real, Storage>::set(const ExecutionSpace& 
                     [&] { return "others in pattern " + Impl::number(invalid); });
 }
 
+#define BRACEWELL_PTYCHOGRAPHY_LOSS_OF(Extern, Space, Real, Storage, Count)                                  \
+  Extern template void PtychographyLoss<Space, Real, Storage>::set(                                          \
+      const Space&, std::int64_t, const Array<const Count, Space::memory_space>&,                            \
+      const Array<const Real, Space::memory_space>&);
 #define BRACEWELL_INSTANCES_PTYCHOGRAPHY_LOSS(Extern, Space, Real)                                           \
-  Extern template class PtychographyLoss<Space, Real>;                                                       \
-  Extern template void PtychographyLoss<Space, Real>::set(const Space&, std::int64_t,                        \
-                                                          const Array<const float, Space::memory_space>&,    \
-                                                          const Array<const Real, Space::memory_space>&);    \
-  Extern template void PtychographyLoss<Space, Real>::set(const Space&, std::int64_t,                        \
-                                                          const Array<const double, Space::memory_space>&,   \
-                                                          const Array<const Real, Space::memory_space>&);    \
-  Extern template void PtychographyLoss<Space, Real>::set(                                                   \
-      const Space&, std::int64_t, const Array<const std::uint16_t, Space::memory_space>&,                    \
-      const Array<const Real, Space::memory_space>&);                                                        \
-  Extern template void PtychographyLoss<Space, Real>::set(const Space&, std::int64_t,                        \
-                                                          const Array<const int, Space::memory_space>&,      \
-                                                          const Array<const Real, Space::memory_space>&);
+  Extern template class PtychographyLoss<Space, Real, Real>;                                                 \
+  BRACEWELL_PTYCHOGRAPHY_LOSS_OF(Extern, Space, Real, Real, float)                                           \
+  BRACEWELL_PTYCHOGRAPHY_LOSS_OF(Extern, Space, Real, Real, double)                                          \
+  BRACEWELL_PTYCHOGRAPHY_LOSS_OF(Extern, Space, Real, Real, std::uint16_t)                                   \
+  BRACEWELL_PTYCHOGRAPHY_LOSS_OF(Extern, Space, Real, Real, int)
 BRACEWELL_DECLARE(BRACEWELL_INSTANCES_PTYCHOGRAPHY_LOSS)
 #define BRACEWELL_INSTANCES_PTYCHOGRAPHY_LOSS_HALF(Extern, Space, Real)                                      \
   Extern template class PtychographyLoss<Space, Real, Half>;                                                 \
-  Extern template void PtychographyLoss<Space, Real, Half>::set(                                             \
-      const Space&, std::int64_t, const Array<const float, Space::memory_space>&,                            \
-      const Array<const Real, Space::memory_space>&);                                                        \
-  Extern template void PtychographyLoss<Space, Real, Half>::set(                                             \
-      const Space&, std::int64_t, const Array<const double, Space::memory_space>&,                           \
-      const Array<const Real, Space::memory_space>&);                                                        \
-  Extern template void PtychographyLoss<Space, Real, Half>::set(                                             \
-      const Space&, std::int64_t, const Array<const std::uint16_t, Space::memory_space>&,                    \
-      const Array<const Real, Space::memory_space>&);                                                        \
-  Extern template void PtychographyLoss<Space, Real, Half>::set(                                             \
-      const Space&, std::int64_t, const Array<const int, Space::memory_space>&,                              \
-      const Array<const Real, Space::memory_space>&);
+  BRACEWELL_PTYCHOGRAPHY_LOSS_OF(Extern, Space, Real, Half, float)                                           \
+  BRACEWELL_PTYCHOGRAPHY_LOSS_OF(Extern, Space, Real, Half, double)                                          \
+  BRACEWELL_PTYCHOGRAPHY_LOSS_OF(Extern, Space, Real, Half, std::uint16_t)                                   \
+  BRACEWELL_PTYCHOGRAPHY_LOSS_OF(Extern, Space, Real, Half, int)
 BRACEWELL_DECLARE_FLOAT(BRACEWELL_INSTANCES_PTYCHOGRAPHY_LOSS_HALF)
 
 } // namespace Bracewell

@@ -50,17 +50,23 @@ public:
 
   /// As FourierTomography::project, without the Nyquist frequency of even widths.
   void project(const ExecutionSpace& space, const Array<const T, MemorySpace>& images,
-               const Array<T, MemorySpace>& projections) const;
+               const Array<T, MemorySpace>& projections) const {
+    tomography_.project(space, images, projections, filter());
+  }
 
   /// As FourierTomography::backproject, likewise.
   void backproject(const ExecutionSpace& space, const Array<const T, MemorySpace>& projections,
-                   const Array<T, MemorySpace>& images) const;
+                   const Array<T, MemorySpace>& images) const {
+    tomography_.backproject(space, projections, images, filter());
+  }
 
   /// @param images   [S, n, n], any number of slices
   /// @param results  of the same shape, overwritten; they may be `images`
   /// @throws Error on shapes that do not fit and memory that both use in part
   void normal(const ExecutionSpace& space, const Array<const T, MemorySpace>& images,
-              const Array<T, MemorySpace>& results) const;
+              const Array<T, MemorySpace>& results) const {
+    normal_.execute(space, images, results);
+  }
 
 private:
   static int filter_size(int width) { return width % 2 == 0 ? width / 2 + 1 : 0; }
@@ -123,27 +129,6 @@ std::size_t FourierNormal<ExecutionSpace, T>::bytes_needed(const ExecutionSpace&
   return Tomography::bytes_needed(space, geometry, options) +
          std::size_t(filter_size(geometry.width)) * sizeof(T) +
          Toeplitz::bytes_needed(space, shape(geometry, options), gridding(options));
-}
-
-template <class ExecutionSpace, class T>
-void FourierNormal<ExecutionSpace, T>::project(const ExecutionSpace& space,
-                                               const Array<const T, MemorySpace>& images,
-                                               const Array<T, MemorySpace>& projections) const {
-  tomography_.project(space, images, projections, filter());
-}
-
-template <class ExecutionSpace, class T>
-void FourierNormal<ExecutionSpace, T>::backproject(const ExecutionSpace& space,
-                                                   const Array<const T, MemorySpace>& projections,
-                                                   const Array<T, MemorySpace>& images) const {
-  tomography_.backproject(space, projections, images, filter());
-}
-
-template <class ExecutionSpace, class T>
-void FourierNormal<ExecutionSpace, T>::normal(const ExecutionSpace& space,
-                                              const Array<const T, MemorySpace>& images,
-                                              const Array<T, MemorySpace>& results) const {
-  normal_.execute(space, images, results);
 }
 
 #define BRACEWELL_INSTANCES_FOURIER_NORMAL(Extern, Space, Real)                                              \

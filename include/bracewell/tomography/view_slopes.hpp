@@ -45,11 +45,15 @@ public:
 
   /// As FourierTomography::project, without the Nyquist frequency of even widths.
   void project(const ExecutionSpace& space, const Array<const T, MemorySpace>& images,
-               const Array<T, MemorySpace>& projections) const;
+               const Array<T, MemorySpace>& projections) const {
+    tomography_.project(space, images, projections, filter_);
+  }
 
   /// The transpose of project, in the units that FourierTomography::backproject has.
   void backproject(const ExecutionSpace& space, const Array<const T, MemorySpace>& projections,
-                   const Array<T, MemorySpace>& images) const;
+                   const Array<T, MemorySpace>& images) const {
+    tomography_.backproject(space, projections, images, filter_);
+  }
 
   /// @param images     View of T [slices, n, n], any number of slices
   /// @param of_angles  View of T [slices, angles, width], per radian, overwritten
@@ -143,20 +147,6 @@ std::size_t ViewSlopes<ExecutionSpace, T>::bytes_needed(const ExecutionSpace& sp
          FFT<ExecutionSpace, 1, Complex, T>::bytes_needed(space, {geometry.width}, rows) +
          std::size_t(views + 2 * rows * frequencies) * sizeof(Complex) +
          std::size_t(frequencies + options.slices * image * image + rows * geometry.width) * sizeof(T);
-}
-
-template <class ExecutionSpace, class T>
-void ViewSlopes<ExecutionSpace, T>::project(const ExecutionSpace& space,
-                                            const Array<const T, MemorySpace>& images,
-                                            const Array<T, MemorySpace>& projections) const {
-  tomography_.project(space, images, projections, filter_);
-}
-
-template <class ExecutionSpace, class T>
-void ViewSlopes<ExecutionSpace, T>::backproject(const ExecutionSpace& space,
-                                                const Array<const T, MemorySpace>& projections,
-                                                const Array<T, MemorySpace>& images) const {
-  tomography_.backproject(space, projections, images, filter_);
 }
 
 template <class ExecutionSpace, class T>
