@@ -223,17 +223,15 @@ auto prepare(const ExecutionSpace& space, const Reconstruction& reconstruction,
       space, reconstruction, reader);
 }
 
-#define BRACEWELL_PREPARED_REFERENCE(Extern, Space, Real, Kernel, Stored)                                    \
-  Extern template class PreparedReference<Kernel, Space, 2, Stored>;                                         \
-  Extern template void PreparedReference<Kernel, Space, 2, Stored>::make(                                    \
+#define BRACEWELL_PREPARED_REFERENCE_OF(Extern, Space, Real, Kernel, D, Stored)                              \
+  Extern template class PreparedReference<Kernel, Space, D, Stored>;                                         \
+  Extern template void PreparedReference<Kernel, Space, D, Stored>::make(                                    \
       const Space&, const Array<const Kokkos::complex<Real>, Space::memory_space>&);                         \
-  Extern template void PreparedReference<Kernel, Space, 2, Stored>::refill(                                  \
-      const Space&, const Array<const Kokkos::complex<Real>, Space::memory_space>&);                         \
-  Extern template class PreparedReference<Kernel, Space, 3, Stored>;                                         \
-  Extern template void PreparedReference<Kernel, Space, 3, Stored>::make(                                    \
-      const Space&, const Array<const Kokkos::complex<Real>, Space::memory_space>&);                         \
-  Extern template void PreparedReference<Kernel, Space, 3, Stored>::refill(                                  \
+  Extern template void PreparedReference<Kernel, Space, D, Stored>::refill(                                  \
       const Space&, const Array<const Kokkos::complex<Real>, Space::memory_space>&);
+#define BRACEWELL_PREPARED_REFERENCE(Extern, Space, Real, Kernel, Stored)                                    \
+  BRACEWELL_PREPARED_REFERENCE_OF(Extern, Space, Real, Kernel, 2, Stored)                                    \
+  BRACEWELL_PREPARED_REFERENCE_OF(Extern, Space, Real, Kernel, 3, Stored)
 #define BRACEWELL_INSTANCES_PREPARED_REFERENCE(Extern, Space, Real, Kernel)                                  \
   BRACEWELL_PREPARED_REFERENCE(Extern, Space, Real, Kernel, Kokkos::complex<Real>)
 BRACEWELL_DECLARE_KERNELS(BRACEWELL_DECLARE, BRACEWELL_INSTANCES_PREPARED_REFERENCE)
