@@ -430,21 +430,21 @@ private:
     const double g = double(cotangent[image * problem.pixels() + pixel]) * double(view.length);
     // What the loss gains where the line's points are moved, alone and in proportion to z, along the three axes. A line that
     // is moved along its steepest axis passes the plane elsewhere.
-    double force[3], turn[3];
-    force[m] = turn[m] = 0;
+    double force[3], moment[3];
+    force[m] = moment[m] = 0;
     for (int which = 0; which < 2; ++which) {
       const int other = (m + 1 + which) % 3;
       const double lean = double(matrix[3 * other + 2]) / along;
       force[other] = g * double(slopes[which]);
-      turn[other] = g * double(times_z[which]);
+      moment[other] = g * double(times_z[which]);
       force[m] -= lean * force[other];
-      turn[m] -= lean * turn[other];
+      moment[m] -= lean * moment[other];
     }
-    turn[m] -= g * double(value) / along; // of the length between planes
+    moment[m] -= g * double(value) / along; // of the length between planes
     for (int row = 0; row < 3; ++row) {
       sum.values[row] += at[0] * force[row];
       sum.values[3 + row] += at[1] * force[row];
-      sum.values[6 + row] += turn[row];
+      sum.values[6 + row] += moment[row];
       sum.values[9 + row] += force[row];
     }
   }
