@@ -6,6 +6,7 @@ add_test(NAME house_documented COMMAND ${CMAKE_COMMAND} -DROOT=${PROJECT_SOURCE_
 set_tests_properties(house_documented PROPERTIES SKIP_REGULAR_EXPRESSION "skipped: ")
 add_test(NAME house_snippets COMMAND ${CMAKE_COMMAND} -DROOT=${PROJECT_SOURCE_DIR} -P ${CMAKE_CURRENT_LIST_DIR}/snippets.cmake)
 add_test(NAME house_versions COMMAND ${CMAKE_COMMAND} -DROOT=${PROJECT_SOURCE_DIR} -P ${CMAKE_CURRENT_LIST_DIR}/versions.cmake)
+add_test(NAME house_includes COMMAND ${CMAKE_COMMAND} -DROOT=${PROJECT_SOURCE_DIR} -P ${CMAKE_CURRENT_LIST_DIR}/includes.cmake)
 add_test(NAME house_walks COMMAND ${CMAKE_COMMAND} -DROOT=${PROJECT_SOURCE_DIR} -P ${CMAKE_CURRENT_LIST_DIR}/walks.cmake)
 add_test(NAME house_words COMMAND ${CMAKE_COMMAND} -DROOT=${PROJECT_SOURCE_DIR} -P ${CMAKE_CURRENT_LIST_DIR}/words.cmake)
 add_test(NAME house_doors COMMAND ${CMAKE_COMMAND} -DROOT=${PROJECT_SOURCE_DIR} -P ${CMAKE_CURRENT_LIST_DIR}/doors.cmake)
