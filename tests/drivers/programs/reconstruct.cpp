@@ -536,7 +536,9 @@ TEST_CASE("the curvature of the Ewald sphere is corrected, for both hands") {
   write_text(folder / "particles.star", star);
   using Complex = std::complex<double>;
   constexpr double pi = std::numbers::pi;
-  const auto wave = [&](int i) { return std::polar(1.0, 2 * pi * i / box); };
+  std::vector<Complex> wave;
+  for (int i = 0; i < box; ++i)
+    wave.push_back(std::polar(1.0, 2 * pi * i / box));
   for (const int hand : {1, -1}) {
     CAPTURE(hand);
     std::vector<float> images;
@@ -568,12 +570,12 @@ TEST_CASE("the curvature of the Ewald sphere is corrected, for both hands") {
       for (int ky = 0; ky < box; ++ky)
         for (int x = 0; x < box; ++x)
           for (int kx = 0; kx < box; ++kx)
-            rows[at(ky, x)] += spectrum[at(ky, kx)] * wave((kx * (x + box / 2)) % box);
+            rows[at(ky, x)] += spectrum[at(ky, kx)] * wave[at(0, (kx * (x + box / 2)) % box)];
       for (int y = 0; y < box; ++y)
         for (int x = 0; x < box; ++x) {
           Complex sum = 0;
           for (int ky = 0; ky < box; ++ky)
-            sum += rows[at(ky, x)] * wave((ky * (y + box / 2)) % box);
+            sum += rows[at(ky, x)] * wave[at(0, (ky * (y + box / 2)) % box)];
           images.push_back(static_cast<float>(sum.real() / (box * box)));
         }
     }
