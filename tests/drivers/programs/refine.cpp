@@ -454,7 +454,8 @@ TEST_CASE("a search from nothing needs a map, and memory") {
 
 TEST_CASE("a refinement that was interrupted goes on to the same result") {
   const Scene scene;
-  const std::string command = refine + " --rounds 3 --batch=10 --reproducible --checkpoint-every 0 --out ";
+  const std::string magnified = refine + " --refine-magnification",
+                    command = magnified + " --rounds 3 --batch=10 --reproducible --checkpoint-every 0 --out ";
   run_well(scene.folder, command + "whole.star");
   for (const int round : {0, 1}) { // of 16 batches
     const Outcome cut =
@@ -467,7 +468,8 @@ TEST_CASE("a refinement that was interrupted goes on to the same result") {
     expect_bad_input(scene.folder, command + "part.star", {"part_checkpoint.h5", "use --resume"});
     expect_bad_input(scene.folder, command + "part.star --resume --radius 5",
                      {"part_checkpoint.h5: --resume: was made without --radius 5"});
-    expect_bad_input(scene.folder, refine + " --rounds 4 --batch 11 --reproducible --resume --out part.star",
+    expect_bad_input(scene.folder,
+                     magnified + " --rounds 4 --batch 11 --reproducible --resume --out part.star",
                      {"part_checkpoint.h5: --resume: was made with --batch 10, not --batch 11"});
     run_well(scene.folder, command + "part.star --resume");
     CHECK_FALSE(fs::exists(scene.folder / "part_checkpoint.h5"));
