@@ -109,7 +109,7 @@ Views find_views(const Space& space, const Job& job, const Stripes& stripes,
 void write_views(const std::filesystem::path& path, const Scan& scan, const Views& views) {
   std::vector<std::size_t> order(views.angles.size());
   std::iota(order.begin(), order.end(), std::size_t(0));
-  std::ranges::sort(order, {}, [&](std::size_t p) { return scan.views()[p].number; });
+  std::ranges::sort(order, {}, [&](std::size_t p) { return scan.views()[p].time; });
   std::vector<double> degrees, shifts;
   for (const std::size_t p : order) {
     degrees.push_back(views.angles[p] / degree);
@@ -569,7 +569,7 @@ bool drop_frames(const StoredRow& seen, Job& job, Provenance& provenance) {
   for (std::size_t p = 0; p < views.size(); ++p) {
     bad.push_back(views[p].is_frame(seen.width));
     if (bad[p])
-      numbers.push_back(job.scan.views()[p].number);
+      numbers.push_back(std::int64_t(job.scan.views()[p].time));
   }
   if (numbers.empty())
     return false;

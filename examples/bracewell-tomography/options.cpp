@@ -104,6 +104,10 @@ void add_scan_options(CLI::App& app, TomographyOptions& options) {
                  "leave out projections by their numbers, from 0 in the order of the file: 7,30:40")
       ->delimiter(',')
       ->type_name("N,BEGIN:END");
+  app.add_option("--leave-out-flats", options.leave_out_flats,
+                 "leave out flat frames by their numbers, from 0 in the order of their file: 3,5:8")
+      ->delimiter(',')
+      ->type_name("N,BEGIN:END");
   auto* const no_log = app.add_flag("--no-log", options.no_log, "data are attenuation already");
   app.add_flag("--log", options.take_log,
                "data are transmission. This is the default, unless there are no frames without object and "
