@@ -48,7 +48,7 @@ void compare_patterns(const ExecutionSpace& space, const WavesView& waves, const
   Kokkos::Profiling::ScopedRegion region("Bracewell::compare_patterns");
   const std::int64_t pixels = w.extents[2] * w.extents[3];
   const Impl::Targets<T, T> measured{
-      t.data, nullptr, nullptr, nullptr, nullptr, static_cast<T>(options.counts), true};
+      t.data, nullptr, nullptr, nullptr, nullptr, static_cast<T>(options.counts), options.counts > 0, true};
   Impl::compare_waves<T>(space, "Bracewell::compare_patterns::compare", options.loss, w.data,
                          {nullptr, 0, w.extents[0]}, measured, static_cast<T>(options.background),
                          static_cast<int>(w.extents[1]), pixels, T(1) / (T(w.extents[0]) * T(pixels)), l.data,

@@ -18,6 +18,8 @@ struct PtychographyInputs {
   Array<const Real, MemorySpace> detector_background = {}; ///< B [n, n], in the unit of I, with the option
   Array<const Kokkos::complex<Real>, MemorySpace> coefficients = {}; ///< a [N, C], with C = shape.relaxation
   Array<const Kokkos::complex<Real>, MemorySpace> relaxation = {};   ///< v [C, m, m]
+  /// s [slices - 1, 2] (row, column), pixels, with options.refine_slice_shifts; not given: options.slice_shifts
+  Array<const double, MemorySpace> slice_shifts = {};
   /// Patterns whose mean loss and gradients are, N; 0: those of the call. Results of calls, or of processes, that share
   /// one N add up to those of all their patterns.
   std::int64_t mean_of = 0;
@@ -36,6 +38,7 @@ struct PtychographyOutputs {
   Array<Real, MemorySpace> background_gradient = {}; ///< [n, n]
   Array<Kokkos::complex<Real>, MemorySpace> coefficient_gradient = {}; ///< [N, C]; of real a, its real part
   Array<Kokkos::complex<Real>, MemorySpace> relaxation_gradient = {};  ///< [C, m, m]
+  Array<Real, MemorySpace> slice_shift_gradient = {};                  ///< [slices - 1, 2], per pixel
 };
 
 } // namespace Bracewell

@@ -33,6 +33,7 @@ class PtychographyResult(NamedTuple):
     background: Optional[Array] = None  #: real ``[n, n]``
     coefficients: Optional[Array] = None  #: complex ``[N, relaxation]``
     relaxation: Optional[Array] = None  #: complex ``[relaxation, m, m]``
+    slice_shifts: Optional[Array] = None  #: real ``[slices - 1, 2]``, per pixel
 
 
 def _check_subset(function, subset, count):
@@ -67,7 +68,8 @@ class PtychographyLoss(Held):
             where patterns are whole numbers with less than 3 counts in a bright pixel (sum m^2 / sum m of the mean pattern m),
             else amplitude. The attribute `loss` tells which.
         scale: pattern (only shapes are compared) or none (object and probe carry the counts).
-        counts: mean of a scaled pattern.
+        counts: mean of a scaled pattern. 0: measured patterns keep their counts, and a model gets those of its pattern; poisson
+            is then the loss of the best factor of each pattern.
         background: of poisson, in units of J.
         weights: of pixels, real ``[n, n]`` or ``[N, n, n]``: a mask of 0 and 1 or of bools, True for good pixels, or any that
             are not negative.
@@ -77,6 +79,10 @@ class PtychographyLoss(Held):
             from each slice to the next. The object is ``[slices, rows, columns]`` then.
         slice_shifts: of a tilted specimen, pixels (row, column) by which the beam moves on the way from each slice to the next:
             distance tan(angle) / pixel.
+        refine_slice_shifts: `evaluate` takes slice_shifts and gives their gradient. Patterns of a free object do not tell them
+            from a shift of its slices.
+        reduced_grid: compare on the smallest grid that is exact: with least_squares, scale="pattern", in the far field, without
+            weights and background.
         relaxation: C modes v_c by which the probe of a pattern differs from that of all, p_j = p + sum_c a_jc v_c in the first mode.
         pattern_factors: I_j is multiplied by a factor of pattern j.
         detector_background: an intensity per detector pixel is added to all I_j.
@@ -89,8 +95,9 @@ class PtychographyLoss(Held):
     def __init__(self, patterns: Array, positions: Any, object_shape: Sequence[int], probe_size: int, *, modes: int = 1,
                  loss: str = "auto", scale: str = "pattern", counts: float = 1, background: float = 1e-3,
                  weights: Optional[Array] = None, fresnel_number: Optional[float] = None, refine_positions: bool = False,
-                 slice_fresnel_numbers: Sequence[float] = (), slice_shifts: Sequence[Sequence[float]] = (), relaxation: int = 0, pattern_factors: bool = False,
-                 detector_background: bool = False, stream: Optional[int] = None):
+                 slice_fresnel_numbers: Sequence[float] = (), slice_shifts: Sequence[Sequence[float]] = (),
+                 refine_slice_shifts: bool = False, relaxation: int = 0, pattern_factors: bool = False,
+                 detector_background: bool = False, reduced_grid: bool = False, stream: Optional[int] = None):
         shape = shape_of("PtychographyLoss", "patterns", patterns)
         if len(shape) != 3:
             raise ValueError(f"bracewell.PtychographyLoss: patterns: expected [N, n, n], found {len(shape)} axes")
@@ -118,7 +125,7 @@ class PtychographyLoss(Held):
             whole("probe_size", probe_size), shape[-1], whole("modes", modes), self.loss, kind, scale == "pattern", float(counts), float(background),
             number("fresnel_number", fresnel_number), bool(refine_positions), [float(one) for one in slice_fresnel_numbers],
             whole("relaxation", relaxation), bool(pattern_factors), bool(detector_background),
-            [[float(one) for one in pair] for pair in slice_shifts], stream)
+            [[float(one) for one in pair] for pair in slice_shifts], bool(refine_slice_shifts), bool(reduced_grid), stream)
         self._plan.set_patterns(0, patterns, weights, stream)
         # Of an exit wave: the mean of its pattern in the far field, whose transforms are not normalised, or its sum.
         self.power = _total(patterns, weights) / shape[0] / (shape[-1]**2 if fresnel_number is None else 1)
@@ -137,6 +144,7 @@ class PtychographyLoss(Held):
 
     def evaluate(self, object: Array, probe: Array, positions: Optional[Array] = None, *, factors: Optional[Array] = None,
                  background: Optional[Array] = None, coefficients: Optional[Array] = None, relaxation: Optional[Array] = None,
+                 slice_shifts: Optional[Array] = None,
                  wanted: Sequence[str] = ("object", "probe"), subset: Optional[Array] = None,
                  stream: Optional[int] = None) -> PtychographyResult:
         """Loss and gradients.
@@ -148,11 +156,12 @@ class PtychographyLoss(Held):
             factors: real ``[N]``, with pattern_factors.
             background: real ``[n, n]``, with detector_background.
             coefficients, relaxation: complex ``[N, C]`` and ``[C, m, m]``, with relaxation.
+            slice_shifts: float64 ``[slices - 1, 2]``, with refine_slice_shifts; those of the loss by default.
             wanted: gradients to compute, by the names of the arguments.
             subset: int32 ``[K]``, indices of the patterns to use, each at most once; all by default.
         """
         given = {"object": object, "probe": probe, "positions": positions, "factors": factors, "background": background,
-                 "coefficients": coefficients, "relaxation": relaxation}
+                 "coefficients": coefficients, "relaxation": relaxation, "slice_shifts": slice_shifts}
         for name in wanted:
             if name not in given:
                 raise ValueError(f"bracewell.PtychographyLoss.evaluate: wanted: expected some of {', '.join(given)}, found {name}")
@@ -163,8 +172,8 @@ class PtychographyLoss(Held):
         for name, value in given.items():
             if name not in wanted:
                 gradients.append(None)
-            elif name == "positions":
-                gradients.append(empty(object, (self.count, 2), "real"))
+            elif name in ("positions", "slice_shifts"):
+                gradients.append(empty(object, (self.count if name == "positions" else self.slices - 1, 2), "real"))
             elif value is None:
                 raise ValueError(f"bracewell.PtychographyLoss.evaluate: wanted: expected {name} where its gradient is, found none")
             else:
