@@ -265,8 +265,8 @@ void Job::choose_schedule() {
     schedule_ = PtychographySchedule::of(measurement_.count(), options_.passes.value_or(0),
                                          options_.batches.value_or(0), options_.refine_positions);
   else if (options_.algorithm == Algorithm::Automatic && loss_ == PatternLoss::Poisson &&
-           process_count() == 1)
-    // Few passes make as many steps, of fewer patterns.
+           !options_.object_rate && process_count() == 1)
+    // Few passes make as many steps, of fewer patterns; who gives a rate knows how far steps go.
     schedule_.batches = static_cast<int>(
         std::clamp<std::int64_t>(schedule_.passes / options_.passes.value_or(schedule_.passes), 1,
                                  std::max<std::int64_t>(1, measurement_.count() / 16)));
