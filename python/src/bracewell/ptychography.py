@@ -8,8 +8,8 @@ from typing import Any, Callable, NamedTuple, Optional, Sequence
 import numpy
 
 from . import _core
-from ._arrays import (Array, Held, Planned, as_like, as_real, current_stream, empty, is_complex, is_double, number,
-                      on_host, place, result, shape_of, whole)
+from ._arrays import (Array, Held, Planned, as_like, as_real, brief, current_stream, empty, is_complex, is_double, number,
+                      on_host, place, real, result, shape_of, whole, word)
 
 
 def _total(patterns: Array, weights: Optional[Array]) -> float:
@@ -94,8 +94,7 @@ class PtychographyLoss(Held):
         shape = shape_of("PtychographyLoss", "patterns", patterns)
         if len(shape) != 3:
             raise ValueError(f"bracewell.PtychographyLoss: patterns: expected [N, n, n], found {len(shape)} axes")
-        if scale not in ("pattern", "none"):
-            raise ValueError(f"bracewell.PtychographyLoss: scale: expected pattern or none, found {scale}")
+        word("PtychographyLoss", "scale", scale, "pattern", "none")
         patterns = as_real(patterns)
         if weights is not None:
             shape_of("PtychographyLoss", "weights", weights)
@@ -103,19 +102,20 @@ class PtychographyLoss(Held):
         try:
             rows, columns = object_shape
         except (TypeError, ValueError):
-            raise ValueError(f"bracewell.PtychographyLoss: object_shape: expected (rows, columns), found {object_shape}") from None
+            raise ValueError(f"bracewell.PtychographyLoss: object_shape: expected (rows, columns), found {brief(object_shape)}") from None
         object_shape = whole("object_shape", rows), whole("object_shape", columns)
         kind = "none"
         if weights is not None:
             kind = "mask" if bool(((weights == 0) | (weights == 1)).all()) else "per_pixel"
-        self.loss = str(loss)
+        self.loss = word("PtychographyLoss", "loss", loss)
         if loss == "auto":
             few = scale == "none" and shape[0] > 0 and _core.few_counts(patterns, weights, current_stream(patterns, stream))
             self.loss = "poisson" if few else "amplitude"
         stream = current_stream(patterns, stream)
         self._plan = _core.PtychographyPlan.make(
             empty(patterns, (1,), "real"), on_host(positions, "float64"), *object_shape,
-            whole("probe_size", probe_size), shape[-1], whole("modes", modes), self.loss, kind, scale == "pattern", float(counts), float(background),
+            whole("probe_size", probe_size), shape[-1], whole("modes", modes), self.loss, kind,
+            scale == "pattern", real("counts", counts), real("background", background),
             number("fresnel_number", fresnel_number), bool(refine_positions), [float(one) for one in slice_fresnel_numbers],
             whole("relaxation", relaxation), bool(pattern_factors), bool(detector_background),
             [[float(one) for one in pair] for pair in slice_shifts], stream)
@@ -123,7 +123,7 @@ class PtychographyLoss(Held):
         # Of an exit wave: the mean of its pattern in the far field, whose transforms are not normalised, or its sum.
         self.power = _total(patterns, weights) / shape[0] / (shape[-1]**2 if fresnel_number is None else 1)
         self.count, self.refines_positions = shape[0], bool(refine_positions)
-        self.slices, self.relaxation = len(slice_fresnel_numbers) + 1, int(relaxation)
+        self.slices, self.relaxation = len(slice_fresnel_numbers) + 1, whole("relaxation", relaxation)
         self.pattern_factors, self.detector_background = bool(pattern_factors), bool(detector_background)
         self.detector, self.pixel_power = shape[-1], self.power / (1 if fresnel_number is None else shape[-1]**2)
         self.object_shape, self.probe_shape = tuple(map(int, object_shape)), (int(modes), int(probe_size), int(probe_size))
@@ -191,7 +191,7 @@ class PtychographySchedule(NamedTuple):
         for name, value, least in (("patterns", patterns, 1), ("passes", passes, 0), ("batches", batches, 0)):
             if value < least:
                 raise ValueError(f"bracewell.PtychographySchedule.of: {name}: expected at least {least}, found {value}")
-        numbers = _core.ptychography_schedule(int(patterns), int(passes), int(batches))
+        numbers = _core.ptychography_schedule(whole("patterns", patterns), whole("passes", passes), whole("batches", batches))
         return PtychographySchedule(int(numbers[0]), min(int(numbers[1]), int(patterns)), int(numbers[2]), numbers[3], numbers[4],
                                     tuple(numbers[5:]))
 
@@ -252,6 +252,7 @@ class PtychographySolver(Held):
         shape_of("PtychographySolver", "probe", probe)
         stream = current_stream(probe, stream)
         projections_first = 0
+        word("PtychographySolver", "steps", steps)
         if schedule is not None:
             if steps != "adam":
                 raise ValueError(f"bracewell.PtychographySolver: steps: expected adam with a schedule, found {steps}")
@@ -279,15 +280,17 @@ class PtychographySolver(Held):
         self._modes, self._factors, self._detector = loss.relaxation, loss.pattern_factors, loss.detector
         self._has_background, pixel = loss.detector_background, loss.pixel_power
         self._refines = position_rate > 0
-        self._plan = _core.SolverPlan.make(self._like, loss._plan, steps, float(object_rate), float(probe_rate),
-                                           float(position_rate), float(position_limit), float(regularisation), projections_first,
-                                           float(coefficient_rate), float(relaxation_rate), float(factor_rate),
-                                           float(background_rate), str(position_moves),
+        rates = [real(name, rate) for name, rate in (
+            ("object_rate", object_rate), ("probe_rate", probe_rate), ("position_rate", position_rate), ("position_limit", position_limit),
+            ("regularisation", regularisation), ("coefficient_rate", coefficient_rate), ("relaxation_rate", relaxation_rate),
+            ("factor_rate", factor_rate), ("background_rate", background_rate))]
+        self._plan = _core.SolverPlan.make(self._like, loss._plan, steps, *rates[:5], projections_first, *rates[5:],
+                                           word("PtychographySolver", "position_moves", position_moves),
                                            [float(one) for one in amplitude_limits or ()], number("probe_support", probe_support),
-                                           float(total_variation), stream)
+                                           real("total_variation", total_variation), stream)
         if object_support is not None:
             shape_of("PtychographySolver", "object_support", object_support)
-            self._plan.set_object_support(as_real(object_support, probe), float(beyond_support), stream)
+            self._plan.set_object_support(as_real(object_support, probe), real("beyond_support", beyond_support), stream)
         if amplitude is None:
             amplitude = empty(probe, self._object_shape, "real")
             amplitude[...] = 1
@@ -353,7 +356,7 @@ class PtychographySolver(Held):
 
     def set_rate_factor(self, factor: float) -> None:
         """From now on steps take the learning rates times a factor, 1 at first."""
-        self._plan.set_rate_factor(float(factor))
+        self._plan.set_rate_factor(real("factor", factor))
 
     def losses(self, *, stream: Optional[int] = None) -> list[float]:
         """Before each of the steps, of the latest 10,000. Waits."""
