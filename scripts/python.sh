@@ -57,6 +57,29 @@ wheel() {
   say "The wheel is $(ls -t "$folder"/*.whl | head -n 1)"
 }
 
+# check_wheel: builds it, and runs the package's tests outside of the checkout, where nothing else is installed and no compiler is
+# found; sets passed and failed.
+check_wheel() {
+  local folder=build/check/wheel interpreter=${PYTHON:-python3} bare data
+  passed=0 failed=0
+  rm -rf $folder
+  wheel $folder
+  bare=$(mktemp -d)
+  mkdir -p "$bare/checkout/python" && cp -r python/{tests,examples} "$bare/checkout/python" && cp -r docs include "$bare/checkout"
+  logged "$interpreter" -m venv "$bare/environment" && logged "$bare/environment/bin/pip" install $folder/*.whl pytest ||
+    fail "the wheel could not be installed, see .deps/log."
+  data=$(readlink -m "$(test_data)")
+  if (cd "$bare" && env -i PATH="$bare/environment/bin" HOME="$bare" OMP_NUM_THREADS="${OMP_NUM_THREADS:-2}" \
+    BRACEWELL_TEST_DATA="$data" PYTHONDONTWRITEBYTECODE=1 \
+    "$bare/environment/bin/python" -m pytest -q -p no:cacheprovider checkout/python/tests); then
+    passed=1
+  else
+    failed=1
+  fi
+  say "$(basename $folder/*.whl): $(du -k $folder/*.whl | cut -f 1) kB"
+  rm -rf "$bare"
+}
+
 # check_calls CALLS SEED: sets passed and failed.
 check_calls() {
   local calls=$1 seed=$2 folder=build/python-asan source

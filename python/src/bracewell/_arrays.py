@@ -88,6 +88,19 @@ def whole(name: str, value: Any) -> int:
         raise TypeError(f"bracewell: {name}: expected a whole number, found {brief(value)}") from None
 
 
+def wholes(name: str, values: Any) -> tuple[int, ...]:
+    """Whole numbers, sizes for instance.
+
+    Raises:
+        TypeError: where it is something else.
+    """
+    try:
+        values = tuple(values)
+    except TypeError:
+        raise TypeError(f"bracewell: {name}: expected whole numbers, found {brief(values)}") from None
+    return tuple(whole(name, value) for value in values)
+
+
 def word(function: str, name: str, value: Any, *expected: str) -> str:
     """A word, one of those where any are named.
 
@@ -228,7 +241,7 @@ def copied(values: Any) -> Any:
     expect_plain(values)
     if library(values) == "torch":
         return values.detach().clone()
-    return values.copy() if hasattr(values, "copy") and hasattr(values, "shape") else numpy.array(values)
+    return values.copy() if hasattr(values, "copy") and hasattr(values, "shape") else on_host(values, "float64", "points")
 
 
 def as_like(values: Any, like: Array, dtype: str) -> Array:
@@ -251,14 +264,21 @@ def as_weights(array: Array, like: Array) -> Array:
     return array if is_complex(array) else as_like(array, like, real_type(like))
 
 
-def on_host(values: Any, dtype: str) -> numpy.ndarray:
-    """Values as a contiguous NumPy array of that type."""
+def on_host(values: Any, dtype: str, name: str = "values") -> numpy.ndarray:
+    """Values as a contiguous NumPy array of that type.
+
+    Raises:
+        TypeError: where they are no numbers.
+    """
     expect_plain(values)
     if library(values) == "torch":
         values = values.detach().cpu().numpy()
     elif library(values) == "cupy":
         values = values.get()
-    return numpy.ascontiguousarray(values, dtype=dtype)
+    try:
+        return numpy.ascontiguousarray(values, dtype=dtype)
+    except (TypeError, ValueError):
+        raise TypeError(f"bracewell: {name}: expected numbers, found {brief(values)}") from None
 
 
 def current_stream(array: Array, stream: Optional[int]) -> int:

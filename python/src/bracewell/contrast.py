@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, Optional, Sequence
 import numpy
 
 from . import _core
-from ._arrays import Array, current_stream, empty, on_host, real, result, shape_of
+from ._arrays import Array, current_stream, empty, on_host, real, result, shape_of, wholes
 from .projection import _half, _sizes
 
 
@@ -52,9 +52,10 @@ def evaluate_ctf(parameters: CTFParameters, shape: Sequence[int], pixel_size: fl
     Raises:
         ValueError: on parameters out of range and a pixel size that is not positive.
     """
-    numbers = _numbers(parameters)
-    values = empty(like, (len(numbers), *_half(tuple(shape))), "real")
-    _core.evaluate_ctf(numbers.ravel().tolist(), real("pixel_size", pixel_size), values, int(shape[-1]), current_stream(like, stream))
+    shape_of("evaluate_ctf", "like", like)
+    numbers, sizes = _numbers(parameters), wholes("shape", shape)
+    values = empty(like, (len(numbers), *_half(sizes)), "real")
+    _core.evaluate_ctf(numbers.ravel().tolist(), real("pixel_size", pixel_size), values, sizes[-1], current_stream(like, stream))
     return result(values, like)
 
 

@@ -17,7 +17,7 @@ from __future__ import annotations
 from typing import NamedTuple, Optional, Sequence
 
 from . import _core
-from ._arrays import Array, brief, current_stream, empty, expect_writable, is_complex, result, shape_of, whole, word, zeros
+from ._arrays import Array, brief, current_stream, empty, expect_writable, is_complex, result, shape_of, wholes, word, zeros
 from .projection import _half, _sizes
 
 
@@ -97,7 +97,7 @@ def insert(values: Array, points: Array, *, shape: Optional[Sequence[int]] = Non
     if out is None:
         if shape is None:
             raise ValueError("bracewell.insert: shape: expected the sizes of the grid, or out, found neither")
-        sizes = tuple(whole("shape", size) for size in shape)
+        sizes = wholes("shape", shape)
         out = zeros(values, (values.shape[0] if batches is None else batches, *(_half(sizes) if half else sizes)),
                     "complex" if half else "real")
         full = sizes[-1] if half else 0
@@ -160,6 +160,6 @@ def insert_gradients(values: Array, points: Array, cotangent: Array, *, wanted: 
     shape = shape_of("insert_gradients", "values", values)
     of_values = empty(values, shape, "complex" if is_complex(cotangent) else "real") if "values" in wanted else None
     of_points = empty(values, _points_of("insert_gradients", points), "real") if "points" in wanted else None
-    _core.insert_gradients(values, points, cotangent, full, of_values, of_points, is_complex(cotangent), *_words("insert_gradients", interpolation, mates),
-                           current_stream(values, stream))
+    _core.insert_gradients(values, points, cotangent, full, of_values, of_points, is_complex(cotangent),
+                           *_words("insert_gradients", interpolation, mates), current_stream(values, stream))
     return InsertGradients(result(of_values, values), result(of_points, values))

@@ -39,7 +39,7 @@ def _check_subset(function, subset, count):
     """Indices reach the kernels unchecked: one out of range would read foreign memory, and a repeated one write twice."""
     if subset is None:
         return
-    values = on_host(subset, "int64").ravel()
+    values = on_host(subset, "int64", "subset").ravel()
     strange = values[(values < 0) | (values >= count)]
     if strange.size:
         raise ValueError(f"bracewell.{function}: subset: expected indices from 0 to {count - 1}, found {strange[0]}")
@@ -113,7 +113,7 @@ class PtychographyLoss(Held):
             self.loss = "poisson" if few else "amplitude"
         stream = current_stream(patterns, stream)
         self._plan = _core.PtychographyPlan.make(
-            empty(patterns, (1,), "real"), on_host(positions, "float64"), *object_shape,
+            empty(patterns, (1,), "real"), on_host(positions, "float64", "positions"), *object_shape,
             whole("probe_size", probe_size), shape[-1], whole("modes", modes), self.loss, kind,
             scale == "pattern", real("counts", counts), real("background", background),
             number("fresnel_number", fresnel_number), bool(refine_positions), [float(one) for one in slice_fresnel_numbers],

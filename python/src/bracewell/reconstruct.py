@@ -9,7 +9,7 @@ import numpy
 
 from . import _core
 from ._arrays import (Array, as_real, current_stream, empty, expect_writable, is_complex, number, real, result, shape_of,
-                      whole, word, zeros)
+                      whole, wholes, word, zeros)
 
 
 def pad_centre(centred: Array, shape: Sequence[int], *, stream: Optional[int] = None) -> Array:
@@ -24,7 +24,7 @@ def pad_centre(centred: Array, shape: Sequence[int], *, stream: Optional[int] = 
     """
     batch = shape_of("pad_centre", "centred", centred)[:1]
     given, centred = centred, as_real(centred)
-    out = empty(centred, (*batch, *shape), "real")
+    out = empty(centred, (*batch, *wholes("shape", shape)), "real")
     _core.pad_centre(centred, out, current_stream(centred, stream))
     return result(out, given)
 
@@ -36,7 +36,7 @@ def crop_centre(padded: Array, shape: Sequence[int], scale: float = 1, *, stream
         padded: real ``[B, (D,) H, W]``, origin at element 0.
         shape: sizes ((d,) h, w) of the box.
     """
-    out = empty(padded, (*shape_of("crop_centre", "padded", padded)[:1], *shape), "real")
+    out = empty(padded, (*shape_of("crop_centre", "padded", padded)[:1], *wholes("shape", shape)), "real")
     _core.crop_centre(padded, out, real("scale", scale), current_stream(padded, stream))
     return result(out, padded)
 
@@ -53,7 +53,8 @@ def correct_rolloff(volume: Array, padded: Sequence[int], *, interpolation: str 
     Returns:
         The volume.
     """
-    _core.correct_rolloff(volume, [whole("padded", size) for size in padded], word("correct_rolloff", "interpolation", interpolation), current_stream(volume, stream))
+    _core.correct_rolloff(volume, list(wholes("padded", padded)), word("correct_rolloff", "interpolation", interpolation),
+                          current_stream(volume, stream))
     return volume
 
 
@@ -198,7 +199,8 @@ def signal_and_noise(moments: Array, *, interpolation: str = "catmull_rom", whol
     if table.ndim != 2 or table.shape[1] != 7:
         raise ValueError(f"bracewell.signal_and_noise: moments: expected [S, 7], found {list(table.shape)}")
     shells = None if whole_shells is None else whole("whole_shells", whole_shells)
-    return SignalAndNoise(*map(numpy.array, _core.signal_and_noise(table.ravel().tolist(), word("signal_and_noise", "interpolation", interpolation), shells)))
+    return SignalAndNoise(*map(numpy.array, _core.signal_and_noise(
+        table.ravel().tolist(), word("signal_and_noise", "interpolation", interpolation), shells)))
 
 
 def wiener_prior(powers: SignalAndNoise, oversampling: float, part: float) -> numpy.ndarray:

@@ -24,13 +24,20 @@ from ._arrays import (Array, Planned, as_real, as_weights, current_stream, empty
                       real, result, shape_of, whole, word)
 
 
-def _numbers(values: Any) -> list[float]:
-    return on_host(values, "float64").ravel().tolist()
+def _vector(name: str, values: Any) -> numpy.ndarray:
+    found = numpy.atleast_1d(on_host(values, "float64", name))
+    if found.ndim > 1:
+        raise ValueError(f"bracewell: {name}: expected one axis, found {list(found.shape)}")
+    return found
+
+
+def _numbers(name: str, values: Any) -> list[float]:
+    return _vector(name, values).tolist()
 
 
 def _radians(function: str, angles: Any, degrees: Optional[bool]) -> list[float]:
     """Angles in radians. Those beyond a turn (and a tenth) are of no certain unit where none is given."""
-    values = on_host(angles, "float64").ravel()
+    values = _vector("angles", angles)
     if degrees is None and values.size and abs(values).max() > 2.2 * math.pi:
         raise ValueError(f"bracewell.{function}: angles: expected degrees=True or degrees=False where they go beyond a turn of radians, "
                          f"found {values.min():g} to {values.max():g} and neither")
@@ -74,11 +81,13 @@ class Tomography(Planned):
         word("Tomography", "units", units, "transpose", "line_integrals")
         self.angles, self.width = _radians(type(self).__name__, angles, degrees), whole("width", width)
         self.image = whole("image", width if image is None else image)
-        self.weights = [] if weights is None else _numbers(weights)
-        self.shifts = [] if shifts is None else _numbers(shifts)
+        self.weights = [] if weights is None else _numbers("weights", weights)
+        self.shifts = [] if shifts is None else _numbers("shifts", shifts)
         self._method = word("Tomography", "method", method).replace("-", "_")
         self._options = (number("centre", centre), units == "line_integrals", real("tolerance", tolerance))
         self._slices = None if slices is None else whole("slices", slices)
+        if self._slices is not None and self._slices < 1:
+            raise ValueError(f"bracewell.Tomography: slices: expected at least 1, found {slices}")
         self._plans: dict = {}
 
     _shown = ("angles", "width", "method", "image", "centre", "weights", "shifts", "units", "tolerance")
@@ -231,7 +240,7 @@ class Laminography(Planned):
         self.tilt, self.method, self.units = number("tilt", tilt), word("Laminography", "method", method), units
         self.image, self.depth = whole("image", width if image is None else image), whole("depth", rows if depth is None else depth)
         centre, row_centre = number("centre", centre), number("row_centre", row_centre)
-        self.weights = [] if weights is None else _numbers(weights)
+        self.weights = [] if weights is None else _numbers("weights", weights)
         self._options = (method, _within_a_turn(self.angles), self.width, self.rows, self.tilt, centre, row_centre, self.weights, self.image,
                          self.depth, units == "line_integrals", real("tolerance", tolerance))
         self._plans: dict = {}

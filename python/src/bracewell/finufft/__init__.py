@@ -65,6 +65,8 @@ class Plan(Planned):
             raise ValueError(f"{where}: modeord: expected 0 or 1, found {brief(modeord)}")
         self._type, self._modes, self._trans = nufft_type, modes, whole("n_trans", n_trans)
         self._dtype, self._eps, self._modeord = numpy.dtype(dtype), real("eps", eps), modeord
+        if self._trans < 1:
+            raise ValueError(f"{where}: n_trans: expected at least 1, found {n_trans}")
         least = 1e-6 if self._dtype == numpy.complex64 else 1e-12
         if not math.isfinite(self._eps):
             raise ValueError(f"{where}: eps: expected a relative error, found {eps}")
