@@ -32,7 +32,7 @@ public:
       : VolumeSymmetry(space, with_shifts(operators)) {}
 
   /// @param operators  motions V(R x + t) = V(x), the identity first, for instance helical_operators
-  /// @throws Error on no operators, or elements that are not finite
+  /// @throws Error on no operators, elements that are not finite, and matrices that change lengths
   VolumeSymmetry(const ExecutionSpace& space, const std::vector<SymmetryOperator>& operators);
 
   /// Operators that one application sums.
@@ -100,6 +100,19 @@ inline bool maps_lattice(const SymmetryOperator& motion) {
       if (motion.rotation(i, j) != std::round(motion.rotation(i, j)))
         return false;
   }
+  return true;
+}
+
+/// Whether the columns of a matrix are orthonormal, as far as files in float tell: other matrices lead out of the box.
+inline bool keeps_lengths(const Matrix3<double>& matrix) {
+  for (int i = 0; i < 3; ++i)
+    for (int j = 0; j < 3; ++j) {
+      double product = i == j ? -1 : 0;
+      for (int k = 0; k < 3; ++k)
+        product += matrix(k, i) * matrix(k, j);
+      if (!(std::abs(product) < 1e-3))
+        return false;
+    }
   return true;
 }
 
@@ -262,6 +275,7 @@ VolumeSymmetry<ExecutionSpace>::VolumeSymmetry(const ExecutionSpace& space,
         arguments.finite("operators", element);
     for (std::size_t d = 0; d < 3; ++d)
       arguments.finite("operators", one.shift[d]);
+    arguments.require(Impl::keeps_lengths(one.rotation), "operators", "rotations", "a matrix that is none");
   }
   const Impl::SymmetryFactors factors(operators);
   const auto table = [&](const char* label, const std::vector<SymmetryOperator>& of) {

@@ -8,7 +8,7 @@ from typing import NamedTuple, Optional, Sequence, Union
 import numpy
 
 from . import _core
-from ._arrays import (Array, as_real, current_stream, empty, expect_writable, is_complex, number, real, result, shape_of,
+from ._arrays import (Array, as_real, current_stream, empty, expect_writable, is_complex, number, on_host, real, result, shape_of,
                       whole, wholes, word, zeros)
 
 
@@ -130,7 +130,7 @@ def symmetrise(spectrum: Array, operators: Union[str, Sequence[Sequence[Sequence
     Args:
         spectrum: real or complex ``[B, N, N, N/2+1]``, changed in place.
         operators: the name of a point group, or ``[operators, 3, 3]`` (R) or ``[operators, 3, 4]`` (R with t in pixels behind
-            it), the identity first.
+            it), the identity first. Matrices that change lengths are refused.
         interpolation: best the kernel that inserted.
         radius: frequencies beyond are zero; (N-1)/2 by default.
         width: N, where it is odd.
@@ -138,9 +138,12 @@ def symmetrise(spectrum: Array, operators: Union[str, Sequence[Sequence[Sequence
     Returns:
         The spectrum.
     """
-    table = symmetry_operators(operators) if isinstance(operators, str) else numpy.asarray(operators, "float64")
+    table = symmetry_operators(operators) if isinstance(operators, str) else on_host(operators, "float64", "operators")
     if table.ndim != 3 or table.shape[1:] not in ((3, 3), (3, 4)):
         raise ValueError(f"bracewell.symmetrise: operators: expected [operators, 3, 3] or [operators, 3, 4], found {list(table.shape)}")
+    products = numpy.einsum("nki,nkj->nij", table[:, :, :3], table[:, :, :3])
+    if not (abs(products - numpy.eye(3)) < 1e-3).all():
+        raise ValueError("bracewell.symmetrise: operators: expected rotations, found a matrix that is none")
     expect_writable("symmetrise", spectrum)
     scratch = empty(spectrum, shape_of("symmetrise", "spectrum", spectrum), "complex" if is_complex(spectrum) else "real")
     shifts = table[:, :, 3] if table.shape[2] == 4 else numpy.zeros((len(table), 3))
