@@ -308,7 +308,8 @@ def brief(value: Any) -> str:
         return f"<{len(value)} values>"
     if isinstance(value, list):
         return f"[{', '.join(map(brief, value))}]"
-    return repr(value)
+    words = repr(value)
+    return words if len(words) < 100 and "\n" not in words else type(value).__name__
 
 
 def _is_default(value: Any) -> bool:
