@@ -125,11 +125,10 @@ ClassMap ClassMaps::make(const std::array<HalfSums, 2>& sums, std::size_t class_
   if (options_.join > 0) {
     const HalfSpectrumLayout<3> layout{{padded_, padded_, padded_}};
     const double most = class_sampling.oversampling * options_.join;
-    for_each_element(space_, "Bracewell::examples::join_halves", layout.elements(),
-                     JoinHalves{layout,
-                                most * most,
-                                {data[0].data(), data[1].data()},
-                                {weight[0].data(), weight[1].data()}});
+    for_each_element(
+        space_, "Bracewell::examples::join_halves", layout.elements(),
+        JoinHalves{
+            layout, most * most, {data[0].data(), data[1].data()}, {weight[0].data(), weight[1].data()}});
     for (const std::size_t half : {0, 1})
       result.halves[half] = to_host(space_, equalised_map(data[half], weight[half], prior));
   }

@@ -16,8 +16,8 @@ namespace Bracewell::Examples {
 
 /// The map of a class.
 struct ClassMap {
-  std::vector<float> values;       ///< [box, box, box]
-  std::vector<double> correlation; ///< of the maps of both half sets under the mask, by shells
+  std::vector<float> values;                     ///< [box, box, box]
+  std::vector<double> correlation;               ///< of the maps of both half sets under the mask, by shells
   std::array<std::vector<float>, 2> halves = {}; ///< maps of the half sets, where they are kept apart
 };
 
@@ -26,7 +26,7 @@ struct ClassMapOptions {
   SoftSphere mask;    ///< pixels
   double signal_part; ///< of the box's volume in which there is signal
   double tau;         ///< factor on the power of the signal
-  double join = 0; ///< half sets are kept apart beyond this frequency, periods per box; 0: they are not
+  double join = 0;    ///< half sets are kept apart beyond this frequency, periods per box; 0: they are not
 };
 
 /// Makes maps of what the expectation step summed: the sums of a class over both half sets, divided by weights to which each

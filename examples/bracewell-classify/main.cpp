@@ -33,15 +33,17 @@ int main(int argc, char** argv) {
       ->check(CLI::Range(1, 100))
       ->required()
       ->type_name("NUMBER");
-  app.add_option("--starts", options.starts,
-                 "where classes begin with one map: as many splits of the particles by chance are tried at low "
-                 "frequencies, and the likeliest classes go on")
+  app.add_option(
+         "--starts", options.starts,
+         "where classes begin with one map: as many splits of the particles by chance are tried at low "
+         "frequencies, and the likeliest classes go on")
       ->check(CLI::Range(1, 100))
       ->type_name("NUMBER")
       ->capture_default_str();
-  app.add_flag("--half-sets-apart", options.halves_apart,
-               "compare each half set with maps of its own, so that their correlation is a gold standard. One "
-               "class is always refined so");
+  app.add_flag(
+      "--half-sets-apart", options.halves_apart,
+      "compare each half set with maps of its own, so that their correlation is a gold standard. One "
+      "class is always refined so");
   app.add_option("--iterations", options.iterations,
                  "iterations, exactly. By default as many as change classes and resolution, at most " +
                      std::to_string(most_iterations))

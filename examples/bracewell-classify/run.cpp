@@ -362,16 +362,7 @@ private:
   /// their class easily (deterministic annealing, Ueda and Nakano, Neural Networks 11 (1998) 271). The classes under which
   /// the images are likeliest go on.
   void choose_start() {
-    std::vector<double> temperatures{1.0, 4.0, 2.5, 1.6, 1.0, 1.0};
-    if (const char* t = std::getenv("BW_T")) {
-      temperatures.clear();
-      std::string s(t);
-      for (std::size_t at = 0; at < s.size();) {
-        std::size_t used = 0;
-        temperatures.push_back(std::stod(s.substr(at), &used));
-        at += used + 1;
-      }
-    }
+    constexpr std::array temperatures{1.0, 3.0, 1.7, 1.0};
     constexpr std::size_t most_of_class = 500;
     std::vector<std::size_t> rows(particles_.count);
     std::iota(rows.begin(), rows.end(), std::size_t{0});
@@ -457,7 +448,8 @@ private:
         for (int one = split ? 0 : -1; one < (split ? static_cast<int>(classes_) : 0); ++one) {
           std::vector<std::size_t> rows;
           for (const std::size_t row : particles)
-            if (halves_[row] == half && (one < 0 || first_class(row, *split) == static_cast<std::size_t>(one)))
+            if (halves_[row] == half &&
+                (one < 0 || first_class(row, *split) == static_cast<std::size_t>(one)))
               rows.push_back(row);
           if (rows.empty())
             continue;
@@ -750,7 +742,8 @@ private:
       file.write<float>(name, {box_, box_, box_}, maps_[k].values);
       for (const std::size_t half : {0, 1})
         if (apart_)
-          file.write<float>(name + "_half" + std::to_string(half + 1), {box_, box_, box_}, maps_[k].halves[half]);
+          file.write<float>(name + "_half" + std::to_string(half + 1), {box_, box_, box_},
+                            maps_[k].halves[half]);
       file.write<double>(name + "_correlation", {static_cast<std::int64_t>(maps_[k].correlation.size())},
                          maps_[k].correlation);
     }
@@ -774,9 +767,8 @@ private:
     maps_.clear();
     for (std::size_t k = 0; k < classes_; ++k) {
       const std::string name = "/class" + std::to_string(k + 1);
-      maps_.push_back(
-          {.values = read_exactly<float>(file, name, edge * edge * edge),
-           .correlation = file.read<double>(name + "_correlation")});
+      maps_.push_back({.values = read_exactly<float>(file, name, edge * edge * edge),
+                       .correlation = file.read<double>(name + "_correlation")});
       if (maps_.back().correlation.size() < 2)
         throw InputError(file.path().string() + ": is damaged: a class has no correlation");
       for (const std::size_t half : {0, 1})
@@ -804,17 +796,17 @@ private:
   double diameter_ = 0; ///< of the particle, pixels
   std::optional<ExpectationStep> step_;
 
-  int iteration_ = 0;   ///< complete ones
-  double radius_ = 0;   ///< largest frequency of the next iteration, periods per box
+  int iteration_ = 0; ///< complete ones
+  double radius_ = 0; ///< largest frequency of the next iteration, periods per box
   double first_radius_ = 0;
   double compared_ = 0; ///< of the last one
   double farthest_ = 0; ///< that was wanted so far
   int quiet_ = 0;       ///< iterations in a row that changed little
   bool settled_ = false;
-  std::vector<double> priors_; ///< [K] of classes
-  std::vector<double> noise_;  ///< [shells] variance of the real part
-  std::vector<ClassMap> maps_; ///< [K]; before the first iteration perhaps one
-  std::vector<Found> found_;   ///< [particles]
+  std::vector<double> priors_;    ///< [K] of classes
+  std::vector<double> noise_;     ///< [shells] variance of the real part
+  std::vector<ClassMap> maps_;    ///< [K]; before the first iteration perhaps one
+  std::vector<Found> found_;      ///< [particles]
   std::vector<std::size_t> seen_; ///< rows of this process in the last iteration
   std::vector<std::string> history_;
 };

@@ -82,10 +82,10 @@ int main(int argc, char** argv) {
       "--score-over-templates", score(ScoreKind::OfTemplates),
       "peaks are of (maximum - mean) / standard deviation over all templates at a pixel: for large maps and "
       "1000 templates or more");
-  app.add_flag_function(
-         "--score-over-noise", score(ScoreKind::OfNoise),
-         "peaks are of the correlation in standard deviations of the noise of the whole micrograph. By default "
-         "they are of the noise within two boxes of a pixel")
+  app.add_flag_function("--score-over-noise", score(ScoreKind::OfNoise),
+                        "peaks are of the correlation in standard deviations of the noise of the whole "
+                        "micrograph. By default "
+                        "they are of the noise within two boxes of a pixel")
       ->excludes(of_templates);
   app.add_option("--false-positives", options.false_positives,
                  "peaks that a micrograph of noise may have on average, which sets the threshold")

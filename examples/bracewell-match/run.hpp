@@ -31,8 +31,8 @@ struct MatchOptions {
   std::vector<double> defocus_search; ///< range and step in Angstrom; empty: none
   std::optional<double> resolution;   ///< Angstrom
   ScoreKind score = ScoreKind::OfLocalNoise;
-  double false_positives = 1;         ///< in a micrograph
-  std::optional<double> distance;     ///< of peaks, Angstrom
+  double false_positives = 1;     ///< in a micrograph
+  std::optional<double> distance; ///< of peaks, Angstrom
   std::optional<double> memory_limit;
   std::string picture_ending = ".png";
 };
