@@ -37,15 +37,15 @@ public:
 
   /// Operators that one application sums.
   std::size_t order() const { return order_; }
-  /// Those that it interpolates.
+  /// Operators that interpolate; the others permute elements.
   std::size_t interpolated() const { return interpolated_; }
 
   /// Sums over the operators, in place.
-  /// @tparam Kernel    interpolates, best that of the insertion
+  /// @tparam Kernel    interpolates; take the kernel of the insertion
   /// @param spectrum   real or complex [B, N, N, N/2+1]; a real one is taken as a weight, which has no phase
   /// @param scratch    like spectrum; overwritten
-  /// @param radius     frequencies |k| > radius become zero, in periods per box width: by default (N-1)/2, for that of N/2
-  ///                   is its own opposite and has no place off the lattice; at most N/2
+  /// @param radius     frequencies |k| > radius become zero, in periods per box width: by default (N-1)/2, because
+  ///                   frequency N/2 is its own opposite and cannot be interpolated; at most N/2
   /// @throws Error on boxes that are not cubes, shapes that do not fit and shared memory
   template <class Kernel = Linear, class Spectrum>
   void apply(const ExecutionSpace& space, const Spectrum& spectrum, const Spectrum& scratch,

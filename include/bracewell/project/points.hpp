@@ -66,7 +66,7 @@ void sample_gradients(const ExecutionSpace& space, const Grid& grid, const Point
                       const PointOptions& options = {});
 
 /// Exact derivatives of a loss with respect to the values and points that `insert` reads, from the cotangent of its grid.
-/// `gradients.values` is that of the values; there is none of the grid, whose gradient is its cotangent.
+/// `gradients.values` is the gradient of the values. The gradient of the grid is its cotangent, so no output has it.
 /// @param values     [B, N]
 /// @param cotangent  like the grid
 /// @throws Error as `sample`, and where nothing is asked for

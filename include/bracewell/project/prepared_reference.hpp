@@ -29,8 +29,8 @@ enum class ReadBy {
 /// Movable and copyable (a copy refers to the same memory); calls that read it may run on several instances
 /// once it has been filled.
 ///
-/// Memory, of 128 elements a side: on GPUs in float 1.1 (linear) or 1.2 times that of volumes, 2.2 to 2.4 times
-/// that of images; on hosts that of the View. In half precision half of that.
+/// Memory, relative to the View, with 128 elements a side in float: on GPUs 1.1 (linear) or 1.2 for volumes, and 2.2 to
+/// 2.4 for images; on hosts 1. Half precision takes half of it.
 ///
 /// @tparam Stored  how elements are stored: Kokkos::complex of float or double, or HalfComplex. With HalfComplex all
 /// arithmetic is in float. The spectra are scaled by a power of two so that none overflows. Every element has a

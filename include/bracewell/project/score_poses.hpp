@@ -86,7 +86,7 @@ public:
   /// @throws Error on shapes that do not fit
   void set_images(const ExecutionSpace& space, const ScoredImages<T, Memory>& images);
 
-  /// @param shifts  [S, 2] in pixels (row, column), as those of Poses: positive ones move projections to higher
+  /// @param shifts  [S, 2] in pixels (row, column), with the sign of Poses::shifts: positive ones move projections to higher
   /// index
   /// @throws Error on shapes that do not fit
   void set_shifts(const ExecutionSpace& space, const Array<const T, Memory>& shifts);
@@ -94,7 +94,7 @@ public:
   /// Queues the scoring of all images at all poses and shifts; does not wait. The same bits in every run.
   /// @param reference  of one volume, or of one image for poses in the plane; its oversampling is taken where
   /// options left it out
-  /// @param matrices   [P, d, d], each as those of Poses
+  /// @param matrices   [P, d, d], see Poses::matrices
   /// @throws Error on shapes that do not fit, shared memory, and before images and shifts are set; nothing is
   /// written then. Scores of poses that are not finite are NaN.
   template <class Kernel, int D, class Stored>

@@ -11,15 +11,15 @@ template <class Real, class MemorySpace>
 struct PtychographyInputs {
   Array<const Kokkos::complex<Real>, MemorySpace> object; ///< O [rows, columns] or [slices, rows, columns]
   Array<const Kokkos::complex<Real>, MemorySpace> probe;  ///< p [m, m] or [modes, m, m]
-  /// [N, 2] (row, column), pixels, with options.refine_positions; not given: those of the plan. Windows stay where
+  /// [N, 2] (row, column), pixels, with options.refine_positions; by default the positions of the plan. Windows stay where
   /// they are, see PtychographyLoss::move_windows.
   Array<const double, MemorySpace> positions = {};
   Array<const Real, MemorySpace> factors = {};             ///< h [N], with options.pattern_factors
   Array<const Real, MemorySpace> detector_background = {}; ///< B [n, n], in the unit of I, with the option
   Array<const Kokkos::complex<Real>, MemorySpace> coefficients = {}; ///< a [N, C], with C = shape.relaxation
   Array<const Kokkos::complex<Real>, MemorySpace> relaxation = {};   ///< v [C, m, m]
-  /// Patterns whose mean loss and gradients are, N; 0: those of the call. Results of calls, or of processes, that share
-  /// one N add up to those of all their patterns.
+  /// Number N of patterns that sums are divided by for the mean loss and its gradients; 0: the patterns of the call. Results of
+  /// calls, or of processes, with the same N add up to the results of all their patterns.
   std::int64_t mean_of = 0;
 };
 

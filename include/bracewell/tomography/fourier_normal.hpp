@@ -20,7 +20,7 @@ constexpr bool normal_is_faster(std::int64_t angles, int width, int image, bool 
 }
 
 /// FourierTomography with its normal operator, for iterations: normal(image) is backproject(project(image)) as one
-/// convolution (ToeplitzNormal), however many angles there are. With a_p the factors of back-projection and b_p those of
+/// convolution (ToeplitzNormal), for any number of angles. With a_p the factors of back-projection and b_p the factors of
 /// projection (pi w_p / P, or 1: ProjectionUnits),
 ///   normal  result(X) = sum_X' image(X') sum_p a_p b_p / width sum_k exp(2 pi i k (X - X') . (cos, sin) theta_p / width),
 /// |k| < width / 2; the axis does not matter. If the width is even, the detector sees only a cosine of a row's Nyquist

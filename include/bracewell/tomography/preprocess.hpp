@@ -61,8 +61,8 @@ requires(Kokkos::is_view_v<Sinograms>) void normalise_projections(
                   Array<T, MemorySpace>(sinograms), options, valid);
 }
 
-/// Attenuation of a beam of many energies to that of one, by a polynomial: c0 a + c1 a^2 + c2 a^3 ... (Herman,
-/// Phys. Med. Biol. 24, 1979): the harder part of the beam is what is left behind much material.
+/// Converts the attenuation a of a beam of many energies to the attenuation of one energy, by a polynomial:
+/// c0 a + c1 a^2 + c2 a^3 ... (Herman, Phys. Med. Biol. 24, 1979). Much material leaves only the harder part of the beam.
 /// @param sinograms     [S, P, n] attenuation, changed in place
 /// @param coefficients  c0, c1 ...: 1 to 8 of them
 /// @throws Error on another rank or number, and coefficients that are not finite

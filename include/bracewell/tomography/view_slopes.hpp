@@ -194,8 +194,8 @@ void ViewSlopes<ExecutionSpace, T>::differentiate(const ExecutionSpace& space, i
                     count * sinogram(), result, count * sinogram());
 }
 
-/// Sums over the rows of a view: gradients of a loss with respect to angles or shifts, where `slopes` are those of
-/// ViewSlopes and `cotangents` the derivatives of the loss with respect to the projections.
+/// Gradients of a loss with respect to angles or shifts, as sums over the rows of a view. `slopes` come from ViewSlopes.
+/// `cotangents` are the derivatives of the loss with respect to the projections.
 ///   result(p) = sum_slice sum_i slopes(slice, p, i) cotangents(slice, p, i)
 /// @param slopes      [slices, angles, width]
 /// @param cotangents  of the same shape
