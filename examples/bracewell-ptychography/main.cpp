@@ -83,7 +83,7 @@ void add_measurement_options(CLI::App& app, MeasurementOptions& measurement) {
       "pixel of object and positions, instead of wavelength distance / (n detector pixel)", "METRES")
       ->check(CLI::PositiveNumber);
   add("--focus-distance", measurement.focus_distance,
-      "near field: the beam diverges from a focus so far before the sample", "METRES")
+      "near field: the beam diverges from a focus at this distance before the sample", "METRES")
       ->check(CLI::PositiveNumber);
   add("--centre", measurement.centre,
       "row and column of the zero frequency; by default the file's beam_center, or the middle", "ROW COLUMN")
@@ -94,7 +94,7 @@ void add_measurement_options(CLI::App& app, MeasurementOptions& measurement) {
   add("--rotation", measurement.rotation, "rotation of the scan, from the row axis to the column axis",
       "DEGREES")
       ->capture_default_str();
-  add("--detector", measurement.detector, "n: take only so many pixels around the centre", "PIXELS");
+  add("--detector", measurement.detector, "n: take only this many pixels around the centre", "PIXELS");
   app.add_flag_callback(
          "--positions-in-metres", [&measurement] { measurement.positions_in_metres = true; },
          "positions are in metres, as CXI has them; positions in /scan are in object pixels by default")

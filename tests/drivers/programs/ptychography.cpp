@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 // bracewell-ptychography: the demonstration, what it reads, real data, bad input.
+#include "pictures.hpp"
 #include "support.hpp"
 
 #include "common/hdf5.hpp"
@@ -132,6 +133,9 @@ TEST_CASE("the demonstration finds its object") {
   for (const auto* picture :
        {"scan_phase.png", "scan_amplitude.png", "scan_probe.png", "scan_loss.png", "scan_patterns.png"})
     CHECK(fs::file_size(folder / picture) > 1000);
+  const PictureFile shown(page_picture("docs/programs/ptychography.png"), {8, 30, 452, 480});
+  CHECK(difference(shown, PictureFile(folder / "scan_phase.png", {8, 30, 452, 480})) < 3);
+  CHECK(difference(shown, PictureFile(folder / "scan_amplitude.png", {8, 30, 452, 480})) > 10);
   // From the document's start (0.9 + 0.1 N, 0.1 N) the loss falls with every step once Adam's averages are
   // filled.
   const auto losses = read<double>(folder / "scan.h5", "/loss");

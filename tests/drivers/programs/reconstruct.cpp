@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+#include "pictures.hpp"
 #include "support.hpp"
 
 #include "cryoem/local_resolution.hpp"
@@ -639,6 +640,18 @@ TEST_CASE("--demo simulates and reconstructs its own particles") {
   for (const char* name : {"truth.mrc", "particles.mrcs", "particles.star", "particles.png", "map.mrc",
                            "map_half1.mrc", "map_fsc.png", "map_slices.png"})
     CHECK(fs::file_size(folder / "results" / name) > 0);
+  // The picture of the README has panels of both pictures (docs/demo.py).
+  const fs::path shown = page_picture("docs/demo.png");
+  const auto panel = [](int i) { return Region{182 * i, 24, 176, 176}; };
+  for (int i = 0; i < 3; ++i) {
+    const Region particle{8 + 200 * std::array{0, 2, 3}[std::size_t(i)], 8, 192, 192},
+        sum{8 + 328 * i, 774, 320, 320};
+    Region beside = panel(i);
+    beside.x += 596;
+    CHECK(difference({shown, panel(i)}, {folder / "results/particles.png", particle}) < 3);
+    CHECK(difference({shown, beside}, {folder / "results/map_slices.png", sum}) < 3);
+    CHECK(difference({shown, panel((i + 1) % 3)}, {folder / "results/particles.png", particle}) > 10);
+  }
   // Half maps agree beyond 80 % of Nyquist: shell 25.6 of 32.
   const auto halves = read_correlations(folder / "results/map_fsc.txt", 0);
   for (std::size_t shell = 0; shell <= 25; ++shell)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "common/hdf5.hpp"
 #include "common/tiff.hpp"
+#include "pictures.hpp"
 #include "support.hpp"
 
 #include <hdf5.h>
@@ -713,6 +714,10 @@ TEST_CASE("--demo simulates a scan, finds its axis and reconstructs it") {
   CHECK(error("--method line") < 0.75 * with_stripes); // rings are gone
   CHECK(error("--method line --stripes all") < 0.9 * with_stripes);
   CHECK(error("") < 0.1);
+  const Region slice{8, 30, 256, 256}, beside{24, 30, 240, 256};
+  const PictureFile shown(page_picture("docs/programs/tomography.png"), slice);
+  CHECK(difference(shown, PictureFile(folder / "results/slices_middle.png", slice)) < 3);
+  CHECK(difference(shown, PictureFile(folder / "results/slices_middle.png", beside)) > 10);
   CHECK(error("--method log-polar") < 0.1);
   run_well(folder, tomography + " --demo results --centre 131.4 --pictures svg");
   for (const char* name : {"scan.h5", "slices.h5", "slices_middle.png", "slices_middle.svg"})
