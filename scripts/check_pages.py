@@ -123,6 +123,12 @@ def check_list(by_page):
             among = sum(everything.values(), []) if page == "all" else everything.get(page, [])
             if action != "before" and not any(command.startswith(start) for command in among):
                 faults.append(f"docs/commands.txt: {page} has no command `{start}`")
+    # Ten questions, each answered in 200 words on a page that the README links to.
+    sections = re.split(r"^## ", (ROOT / "docs/questions.md").read_text(), flags=re.M)[1:]
+    long = [section.split("\n")[0] for section in sections if len(re.findall(r"[^\s|]*\w[^\s|]*", section)) > 200]
+    faults += [f"docs/questions.md: more than 200 words: {title}" for title in long]
+    if len(sections) != 10 or "(docs/questions.md)" not in (ROOT / "README.md").read_text():
+        faults.append(f"docs/questions.md: expected ten questions, to which the README links, found {len(sections)}")
     return faults
 
 

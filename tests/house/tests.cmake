@@ -17,6 +17,7 @@ set_tests_properties(house_prose_finds PROPERTIES PASS_REGULAR_EXPRESSION
 find_program(python3 python3)
 mark_as_advanced(python3)
 if(python3)
+  add_test(NAME house_commands COMMAND ${python3} -B ${PROJECT_SOURCE_DIR}/scripts/check_pages.py --list)
   add_test(NAME house_picture COMMAND ${python3} ${PROJECT_SOURCE_DIR}/docs/gridding-strategies.py --check)
   add_test(NAME seeds_page COMMAND ${python3} -B ${PROJECT_SOURCE_DIR}/bench/seeds/page.py --check)
   add_test(NAME seeds_quick COMMAND ${python3} -B ${PROJECT_SOURCE_DIR}/bench/seeds/test_seeds.py)
