@@ -217,7 +217,7 @@ inline constexpr bool is_prepared<PreparedReference<Kernel, ExecutionSpace, D, S
 
 } // namespace Impl
 
-/// The PreparedReference of a reconstruction whose precision is that of its View, or HalfComplex:
+/// Prepares a reconstruction in the precision of its View, or in another one:
 /// `prepare<Linear, HalfComplex>(space, reconstruction)`.
 template <class Kernel = CatmullRom, class Stored = void, class ExecutionSpace, class Reconstruction>
 auto prepare(const ExecutionSpace& space, const Reconstruction& reconstruction,

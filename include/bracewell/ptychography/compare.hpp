@@ -79,8 +79,8 @@ struct CountsOfPixel {
 
 } // namespace Impl
 
-/// How patterns as counted should be compared (PatternScale::None): by PtychographySchedule::loss of the counts of a bright pixel,
-/// sum m^2 / sum m of the mean pattern m, where values are whole numbers; else by PatternLoss::Amplitude. Waits for the space.
+/// Chooses the loss for patterns as counted (PatternScale::None). If all values are whole numbers, PtychographySchedule::loss chooses
+/// by the counts of a bright pixel, sum m^2 / sum m of the mean pattern m. Otherwise it is PatternLoss::Amplitude. Waits for the space.
 /// @param patterns  View of Real [N, n, n]
 /// @param weights   View of Real [n, n] or [N, n, n]: pixels without weight do not count. Empty: all do
 /// @throws Error on other shapes

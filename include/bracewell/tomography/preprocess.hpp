@@ -19,9 +19,10 @@ struct ProjectionNormalisation {
   int air_end = 0; ///< behind the last of these columns
 };
 
-/// Raw frames to sinograms: (raw - dark) / (flat - dark), divided by its mean where there is air, minus the
-/// logarithm (Beer-Lambert); without logarithm less that mean. Values that are not finite, without light in the flat field or, where there is a
-/// logarithm, not positive are taken from the straight line between their next valid neighbours in the row.
+/// Makes sinograms of raw frames: minus the logarithm (Beer-Lambert) of the transmission (raw - dark) / (flat - dark). If columns of
+/// air are given, the transmission is first divided by its mean there; without the logarithm this mean is subtracted. Values are
+/// not valid if they are not finite, have no light in the flat field, or are not positive before a logarithm. A straight line
+/// between the next valid neighbours in the row replaces them.
 /// @param raw        [P, S, n] frames by angle
 /// @param dark       [S, n] mean frame without beam, or a View that is not allocated
 /// @param flat       [S, n] mean frame without object, or a View that is not allocated: raw is transmission
