@@ -132,50 +132,54 @@ def check_list(by_page):
     return faults
 
 
+def report(page, logs, index, entry, show):
+    """Prints what became of a command; returns passed, failed or skipped."""
+    line, command, reason, prints, remark = entry
+    shown = " ".join(command.split())
+    shown = shown if len(shown) <= 110 else shown[:107] + "..."
+    if reason:
+        verdict, note = "skipped", reason
+    else:
+        log, code = logs / f"{index}.log", logs / f"{index}.rc"
+        text = log.read_text(errors="replace") if log.exists() else ""
+        code, seconds = code.read_text().split() if code.exists() else ("none", "?")
+        missing = [pattern for pattern in prints if not re.search(pattern, text)]
+        verdict = "passed" if code == "0" and not missing else "failed"
+        note = f"{seconds} s" + (f"; {remark}" if remark else "") + (f"; exit code {code}" if code != "0" else "")
+        note += "".join(f"; prints no `{pattern}`" for pattern in missing)
+        last = text.splitlines()[-12 if verdict == "failed" else -6:] if verdict == "failed" or show else []
+        note += "".join("\n    " + line for line in last)
+    print(f"{verdict}  {page}:{line}  {shown}  ({note})", flush=True)
+    return verdict
+
+
 def run_page(page, found, by_page, options, clone, home):
     """Runs the commands of a page in one shell; prints a line for each, and returns how many passed, failed and were skipped."""
-    count = {"passed": 0, "failed": 0, "skipped": 0}
     logs = home / "logs"
-    logs.mkdir(exist_ok=True)
+    subprocess.run(["rm", "-rf", str(logs)], check=True)
+    logs.mkdir()
     subprocess.run(["git", "clean", "-fdxq", "-e", "build", "-e", ".deps"], cwd=clone, check=True)
-    script, wanted = [], []
+    script, entries = [], []
     for action, start, _ in by_page.get(page, []):
         if action == "before":
             script.append(f"{start} || echo '{page}: what it needs before was not made' >&2")
     for index, (line, command) in enumerate(found):
         reason, command, folder, prints, remark = decide(page, command, by_page, options)
-        wanted.append((line, command, reason, prints, remark))
-        if reason:
-            continue
-        (logs / f"{index}.sh").write_text(command + "\n")
-        for old in (logs / f"{index}.log", logs / f"{index}.rc"):
-            old.unlink(missing_ok=True)
-        enter, leave = (f"pushd '{clone / folder}' >/dev/null; ", "; popd >/dev/null") if folder else ("", "")
-        script.append(f"begin=$SECONDS; {enter}. '{logs}/{index}.sh' >'{logs}/{index}.log' 2>&1 </dev/null; "
-                      f"echo $? $((SECONDS - begin)) >'{logs}/{index}.rc'{leave}")
-    if script:
-        subprocess.run(["bash", "-c", "\n".join(script)], cwd=clone, env=options.environment)
-    for index, (line, command, reason, prints, remark) in enumerate(wanted):
-        shown = " ".join(command.split())
-        shown = shown if len(shown) <= 110 else shown[:107] + "..."
-        if reason:
-            verdict, note = "skipped", reason
-        else:
-            log, rc = logs / f"{index}.log", logs / f"{index}.rc"
-            text = log.read_text(errors="replace") if log.exists() else ""
-            code, seconds = rc.read_text().split() if rc.exists() else ("none", "?")
-            missing = [pattern for pattern in prints if not re.search(pattern, text)]
-            verdict = "passed" if code == "0" and not missing else "failed"
-            note = f"{seconds} s" + (f"; {remark}" if remark else "")
-            if code != "0":
-                note += f"; exit code {code}"
-            note += "".join(f"; prints no `{pattern}`" for pattern in missing)
-            if verdict == "failed":
-                note += "\n" + "\n".join("    " + line for line in text.splitlines()[-12:])
-            elif options.show:
-                note += "\n" + "\n".join("    " + line for line in text.splitlines()[-6:])
-        count[verdict] += 1
-        print(f"{verdict}  {page}:{line}  {shown}  ({note})", flush=True)
+        entries.append((line, command, reason, prints, remark))
+        if not reason:
+            (logs / f"{index}.sh").write_text(command + "\n")
+            enter, leave = (f"pushd '{clone / folder}' >/dev/null; ", "; popd >/dev/null") if folder else ("", "")
+            script.append(f"begin=$SECONDS; {enter}. '{logs}/{index}.sh' >'{logs}/{index}.log' 2>&1 </dev/null; "
+                          f"echo $? $((SECONDS - begin)) >'{logs}/{index}.rc'{leave}")
+        script.append(f"echo ended {index}")
+    count, reported = {"passed": 0, "failed": 0, "skipped": 0}, 0
+    with subprocess.Popen(["bash", "-c", "\n".join(script)], cwd=clone, env=options.environment, stdout=subprocess.PIPE, text=True) as shell:
+        for line in shell.stdout:
+            if line.startswith("ended "):
+                count[report(page, logs, reported, entries[reported], options.show)] += 1
+                reported += 1
+    for index in range(reported, len(entries)): # a command ended the shell
+        count[report(page, logs, index, entries[index], options.show)] += 1
     return count
 
 
@@ -206,13 +210,15 @@ def main():
             print(f"Programs of {options.programs} stand for those that the clone would build.")
         if (ROOT / ".deps").exists() and not options.slow:
             (clone / ".deps").symlink_to(ROOT / ".deps") # what was installed or unpacked already
+            os.environ.setdefault("CMAKE_PREFIX_PATH", str(ROOT / ".deps/usr")) # as docs/install.md says for use without ./dev
         options.environment = dict(os.environ, HOME=str(home), INPUTS=str(home / "inputs"), CHECK_PAGES=str(Path(__file__).resolve()),
                                    PATH=f"{clone}/build/openmp/examples:{os.environ['PATH']}", OMPI_MCA_rmaps_base_oversubscribe="1",
                                    PYTHONDONTWRITEBYTECODE="1")
         if options.data:
             options.environment["BRACEWELL_TEST_DATA"] = str(options.data)
         for page in sorted(options.pages or pages(), key=lambda page: BUILDERS.index(page) if page in BUILDERS else len(BUILDERS)):
-            if page not in BUILDERS and not (home / "inputs").exists():
+            wants = any("$INPUTS" in start for action, start, _ in by_page.get(page, []) if action == "before")
+            if wants and not (home / "inputs").exists():
                 (home / "inputs").mkdir()
                 made = "set -e\n" + "\n".join(start for _, start, _ in by_page.get("inputs", []))
                 made = subprocess.run(["bash", "-c", made], cwd=home / "inputs", env=options.environment, capture_output=True, text=True)
