@@ -133,9 +133,10 @@ TEST_CASE("the demonstration finds its object") {
   for (const auto* picture :
        {"scan_phase.png", "scan_amplitude.png", "scan_probe.png", "scan_loss.png", "scan_patterns.png"})
     CHECK(fs::file_size(folder / picture) > 1000);
-  const PictureFile shown(page_picture("docs/programs/ptychography.png"), {8, 30, 452, 480});
-  CHECK(difference(shown, PictureFile(folder / "scan_phase.png", {8, 30, 452, 480})) < 3);
-  CHECK(difference(shown, PictureFile(folder / "scan_amplitude.png", {8, 30, 452, 480})) > 10);
+  const Region inside{8, 30, 452, 480};
+  const PictureFile shown(page_picture("docs/programs/ptychography.png"), inside);
+  CHECK(difference(shown, PictureFile(folder / "scan_phase.png", inside)) < 3);
+  CHECK(difference(shown, PictureFile(folder / "scan_amplitude.png", inside)) > 10);
   // From the document's start (0.9 + 0.1 N, 0.1 N) the loss falls with every step once Adam's averages are
   // filled.
   const auto losses = read<double>(folder / "scan.h5", "/loss");

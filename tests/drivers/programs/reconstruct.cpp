@@ -641,16 +641,17 @@ TEST_CASE("--demo simulates and reconstructs its own particles") {
                            "map_half1.mrc", "map_fsc.png", "map_slices.png"})
     CHECK(fs::file_size(folder / "results" / name) > 0);
   // The picture of the README has panels of both pictures, in 64 colours (docs/demo.py).
-  const fs::path shown = page_picture("docs/demo.png");
-  const auto panel = [](int i) { return Region{182 * i, 24, 176, 176}; };
   for (int i = 0; i < 3; ++i) {
-    const Region particle{8 + 200 * std::array{0, 2, 3}[std::size_t(i)], 8, 192, 192},
-        sum{8 + 328 * i, 774, 320, 320};
-    Region beside = panel(i);
-    beside.x += 596;
-    CHECK(difference({shown, panel(i)}, {folder / "results/particles.png", particle}) < 4);
-    CHECK(difference({shown, beside}, {folder / "results/map_slices.png", sum}) < 4);
-    CHECK(difference({shown, panel((i + 1) % 3)}, {folder / "results/particles.png", particle}) > 10);
+    const auto panel = [](int left) {
+      return PictureFile(page_picture("docs/demo.png"), {left, 24, 176, 176});
+    };
+    const PictureFile particle(folder / "results/particles.png",
+                               {8 + 200 * std::array{0, 2, 3}[std::size_t(i)], 8, 192, 192});
+    const PictureFile sum(folder / "results/map_slices.png", {8 + 328 * i, 774, 320, 320});
+    const int other = (i + 1) % 3;
+    CHECK(difference(panel(182 * i), particle) < 4);
+    CHECK(difference(panel(596 + 182 * i), sum) < 4);
+    CHECK(difference(panel(182 * other), particle) > 10);
   }
   // Half maps agree beyond 80 % of Nyquist: shell 25.6 of 32.
   const auto halves = read_correlations(folder / "results/map_fsc.txt", 0);
