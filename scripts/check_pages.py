@@ -189,6 +189,7 @@ def main():
     parser.add_argument("--slow", action="store_true", help="run what builds for minutes, too")
     parser.add_argument("--data", type=Path, default=os.environ.get("BRACEWELL_TEST_DATA"), help="the folder with data/, the public data")
     parser.add_argument("--show", action="store_true", help="show the last lines that each command printed")
+    parser.add_argument("--inputs", type=Path, help="the inputs of pages, if they have been made already")
     parser.add_argument("--list", action="store_true", help="check docs/commands.txt, and run nothing")
     parser.add_argument("--tile", nargs=2, metavar=("STACK", "MICROGRAPH"), help="make a micrograph of the first 16 images of a stack, and nothing else")
     parser.add_argument("pages", nargs="*")
@@ -203,6 +204,7 @@ def main():
     total, begin = {"passed": 0, "failed": 0, "skipped": 0}, time.time()
     with tempfile.TemporaryDirectory(prefix="bracewell-pages-") as folder:
         home, clone = Path(folder), Path(folder) / "bracewell"
+        inputs = options.inputs.resolve() if options.inputs else home / "inputs"
         subprocess.run(["git", "clone", "--quiet", str(ROOT), str(clone)], check=True)
         if options.programs:
             (clone / "build/openmp").mkdir(parents=True)
@@ -211,17 +213,17 @@ def main():
         if (ROOT / ".deps").exists() and not options.slow:
             (clone / ".deps").symlink_to(ROOT / ".deps") # what was installed or unpacked already
             os.environ.setdefault("CMAKE_PREFIX_PATH", str(ROOT / ".deps/usr")) # as docs/install.md says for use without ./dev
-        options.environment = dict(os.environ, HOME=str(home), INPUTS=str(home / "inputs"), CHECK_PAGES=str(Path(__file__).resolve()),
+        options.environment = dict(os.environ, HOME=str(home), INPUTS=str(inputs), CHECK_PAGES=str(Path(__file__).resolve()),
                                    PATH=f"{clone}/build/openmp/examples:{os.environ['PATH']}", OMPI_MCA_rmaps_base_oversubscribe="1",
                                    PYTHONDONTWRITEBYTECODE="1")
         if options.data:
             options.environment["BRACEWELL_TEST_DATA"] = str(options.data)
         for page in sorted(options.pages or pages(), key=lambda page: BUILDERS.index(page) if page in BUILDERS else len(BUILDERS)):
             wants = any("$INPUTS" in start for action, start, _ in by_page.get(page, []) if action == "before")
-            if wants and not (home / "inputs").exists():
-                (home / "inputs").mkdir()
+            if wants and not inputs.exists():
+                inputs.mkdir()
                 made = "set -e\n" + "\n".join(start for _, start, _ in by_page.get("inputs", []))
-                made = subprocess.run(["bash", "-c", made], cwd=home / "inputs", env=options.environment, capture_output=True, text=True)
+                made = subprocess.run(["bash", "-c", made], cwd=inputs, env=options.environment, capture_output=True, text=True)
                 if made.returncode != 0:
                     print(f"What pages take for given was not made:\n{made.stderr}")
             found = commands_of(page)
