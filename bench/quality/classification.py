@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""How well particles are sorted into classes beside RELION's 3D classification: share of particles in the right class, and
-the Fourier shell correlation of each class with its conformation.
+"""How well particles are sorted into classes beside RELION's 3D classification: share of particles in the right class, the
+Fourier shell correlation of each class with its conformation, processor seconds and memory.
 
     bench/quality/classification.py --bracewell build/openmp/examples --out FOLDER
 
-simulates a molecule in two conformations (a domain turned about a hinge, sixty and forty parts of a hundred) at a signal to
-noise of 0.05; classifies the particles with bracewell-classify as it is and with relion_refine (3.1.3 of Debian), both from
-the mean of both conformations, low-passed, with no poses known; and writes FOLDER/classification.md. Without RELION it says
+simulates a molecule in two conformations (a domain turned about a hinge, sixty and forty parts of a hundred; or in four, with
+--classes 4) at a signal to noise of 0.05; classifies the particles with bracewell-classify as it is and with relion_refine (3.1.3 of Debian), both from
+the mean of all conformations, low-passed, with no poses known; and writes FOLDER/classification.md. Without RELION it says
 so. RELION takes an hour of processor time; what it has made is kept.
 """
 import argparse
@@ -16,31 +16,49 @@ import json
 import os
 import pathlib
 import shutil
+import subprocess
 import sys
 
 import numpy as np
 
-from quality import run
 from sets import OPTICS, generator, read_star, write_star
 from simulator import Contrast, Molecule, chain, even_views, fsc, read_mrc, rotation_about, soft_sphere, write_mrc
 
 DIAMETER = 110  # Angstrom
 
 
-def conformations(random):
-    """A chain, and the same with the part beyond a hinge turned by 50 degrees."""
+SHARES = {2: (0.6, 0.4), 4: (0.4, 0.3, 0.2, 0.1)}  # of conformations
+
+
+def conformations(random, count):
+    """A chain, and the same with the part beyond a hinge turned by 50 degrees, and by other angles."""
     one = chain(random, 1500, 45)
     hinge = np.array([12.0, 0, 0])
-    moved = one.positions.copy()
-    domain = moved[:, 0] > hinge[0]
-    moved[domain] = (moved[domain] - hinge) @ rotation_about((0.2, 1, 0.3), 50).T + hinge
-    return [one, Molecule(moved, one.weights, one.width)]
+    domain = one.positions[:, 0] > hinge[0]
+    molecules = []
+    for angle in (0, 50, -50, 100)[:count]:
+        moved = one.positions.copy()
+        moved[domain] = (moved[domain] - hinge) @ rotation_about((0.2, 1, 0.3), angle).T + hinge
+        molecules.append(Molecule(moved, one.weights, one.width))
+    return molecules
 
 
-def simulate(folder, count, box, noise):
+def run(command, folder):
+    """Runs a program, with its processor seconds and the most megabytes that it held."""
+    with open(folder / "log.txt", "a") as log:
+        log.write(f"$ {' '.join(map(str, command))}\n")
+        log.flush()
+        process = subprocess.Popen([str(c) for c in command], cwd=folder, stdout=log, stderr=log)
+        _, status, usage = os.wait4(process.pid, 0)
+    if status:
+        raise SystemExit(f"{command[0]}: failed, see {folder / 'log.txt'}")
+    return usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024
+
+
+def simulate(folder, count, box, noise, conformation_count):
     random = generator(11)
-    molecules, pixel = conformations(random), 160 / box
-    classes = (random.uniform(size=count) < 0.4).astype(int)
+    molecules, pixel = conformations(random, conformation_count), 160 / box
+    classes = np.searchsorted(np.cumsum(SHARES[conformation_count])[:-1], random.uniform(size=count), side="right")
     angles, origins = even_views(random, count), random.uniform(-2, 2, (count, 2))
     mean, half = random.uniform(10000, 20000, count), random.uniform(0, 400, count) / 2
     defoci = np.c_[mean + half, mean - half, random.uniform(0, 180, count)]
@@ -52,7 +70,7 @@ def simulate(folder, count, box, noise):
     maps = [molecule.map(box, pixel) for molecule in molecules]
     for i, one in enumerate(maps):
         write_mrc(folder / f"truth{i + 1}.mrc", one, pixel)
-    write_mrc(folder / "mean.mrc", sum(maps) / 2, pixel)
+    write_mrc(folder / "mean.mrc", sum(maps) / len(maps), pixel)
     write_mrc(folder / "particles.mrcs", images, pixel, stack=True)
     columns = {"rlnImageName": [f"{i + 1:06d}@particles.mrcs" for i in range(count)],
                "rlnMicrographName": ["micrograph%d.mrc" % (i // 50) for i in range(count)]}
@@ -70,7 +88,7 @@ def judge(folder, about, star, maps):
     truth = np.array(about["classes"])[[int(name) - 1 for name in names]]
     mask = soft_sphere(about["box"], DIAMETER / 2 / about["pixel"])
     curves = {}
-    best = max(itertools.permutations(range(len(maps)), 2),
+    best = max(itertools.permutations(range(len(maps))),
                key=lambda order: sum((found == k).astype(int) @ (truth == c) for c, k in enumerate(order)))
     right = sum(((found == k) & (truth == c)).sum() for c, k in enumerate(best)) / len(found)
     for c, k in enumerate(best):
@@ -78,34 +96,36 @@ def judge(folder, about, star, maps):
     return right, curves
 
 
-def ours(folder, programs, name, options):
-    seconds = run([programs / "bracewell-classify", "--star", "particles.star", "--reference", "mean.mrc", "--classes", 2,
-                   "--out", f"{name}.star", *options], folder)
-    return folder / f"{name}.star", [folder / f"{name}_class{k}.mrc" for k in (1, 2)], seconds
+def ours(folder, programs, classes, name, options):
+    cost = run([programs / "bracewell-classify", "--star", "particles.star", "--reference", "mean.mrc", "--classes",
+                classes, "--out", f"{name}.star", *options], folder)
+    return folder / f"{name}.star", [folder / f"{name}_class{k + 1}.mrc" for k in range(classes)], cost
 
 
-def relion(folder, iterations):
+def relion(folder, classes, iterations):
     """3D classification as its window has it, for particles without poses."""
     (folder / "relion").mkdir(exist_ok=True)
     done = folder / "relion" / f"done{iterations}"
     if not done.exists():
-        done.write_text(str(run(
+        done.write_text(json.dumps(run(
             ["relion_refine", "--o", "relion/run", "--i", "particles.star", "--ref", "mean.mrc", "--ini_high", 40, "--ctf",
-             "--K", 2, "--iter", iterations, "--tau2_fudge", 4, "--particle_diameter", DIAMETER, "--flatten_solvent",
+             "--K", classes, "--iter", iterations, "--tau2_fudge", 4, "--particle_diameter", DIAMETER, "--flatten_solvent",
              "--zero_mask", "--oversampling", 1, "--healpix_order", 2, "--offset_range", 5, "--offset_step", 2, "--sym",
              "C1", "--norm", "--scale", "--pad", 2, "--dont_check_norm", "--dont_combine_weights_via_disc",
              "--preread_images", "--j", 2, "--random_seed", 1], folder)))
     stem = f"relion/run_it{iterations:03d}"
-    return folder / f"{stem}_data.star", [folder / f"{stem}_class{k:03d}.mrc" for k in (1, 2)], float(done.read_text())
+    maps = [folder / f"{stem}_class{k + 1:03d}.mrc" for k in range(classes)]
+    return folder / f"{stem}_data.star", maps, json.loads(done.read_text())
 
 
-HEADER = ["| program | right class (%) | class | mean FSC | 4 | 8 | 12 | 16 | 20 | processor s |", "|" + "---|" * 10]
+HEADER = ["| program | right class (%) | class | mean FSC | 4 | 8 | 12 | 16 | 20 | processor s | MB |", "|" + "---|" * 11]
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--bracewell", type=pathlib.Path, required=True, help="folder of the programs")
     parser.add_argument("--out", type=pathlib.Path, required=True, help="folder for sets, results and the table")
+    parser.add_argument("--classes", type=int, default=2, choices=sorted(SHARES), help="conformations, and classes")
     parser.add_argument("--particles", type=int, default=1000)
     parser.add_argument("--box", type=int, default=64)
     parser.add_argument("--noise", type=float, default=0.05, help="signal to noise")
@@ -117,28 +137,28 @@ def main():
     with_relion = not arguments.no_relion and bool(shutil.which("relion_refine"))
     if not with_relion:
         print("relion_refine is not installed, or not wanted: ours alone is compared with the truth")
-    folder = arguments.out.resolve() / f"classify_{arguments.particles}_{arguments.box}_{arguments.noise}"
+    folder = arguments.out.resolve() / f"classify_{arguments.classes}_{arguments.particles}_{arguments.box}_{arguments.noise}"
     if not (folder / "set.json").exists():
         print("simulating", file=sys.stderr, flush=True)
-        simulate(folder, arguments.particles, arguments.box, arguments.noise)
-    about, programs = json.loads((folder / "set.json").read_text()), arguments.bracewell.resolve()
-    results = {"bracewell": lambda: ours(folder, programs, "bracewell", [])}
+        simulate(folder, arguments.particles, arguments.box, arguments.noise, arguments.classes)
+    about, programs, classes = json.loads((folder / "set.json").read_text()), arguments.bracewell.resolve(), arguments.classes
+    results = {"bracewell": lambda: ours(folder, programs, classes, "bracewell", [])}
     for variant in arguments.variant:
         label, options = variant.split("=", 1)
-        results[label] = lambda label=label, options=options: ours(folder, programs, label, options.split())
+        results[label] = lambda label=label, options=options: ours(folder, programs, classes, label, options.split())
     if with_relion:
-        results["RELION"] = lambda: relion(folder, arguments.iterations)
+        results["RELION"] = lambda: relion(folder, classes, arguments.iterations)
     table = list(HEADER)
     print("\n".join(HEADER), flush=True)
     for label, make in results.items():
-        star, maps, seconds = make()
+        star, maps, (seconds, megabytes) = make()
         right, curves = judge(folder, about, star, maps)
         for c, curve in curves.items():
             first = c == 0
             table.append(f"| {label if first else ''} | {f'{100 * right:.1f}' if first else ''} | {c + 1} | "
                          f"{curve[1:].mean():.4f} | "
                          + " | ".join(f"{curve[s]:.3f}" for s in (4, 8, 12, 16, 20)) +
-                         f" | {f'{seconds:.0f}' if first else ''} |")
+                         f" | {f'{seconds:.0f} | {megabytes:.0f}' if first else ' | '} |")
             print(table[-1], flush=True)
     (arguments.out / "classification.md").write_text("\n".join(table) + "\n")
 

@@ -1,21 +1,21 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""How good reconstructions by the defaults of bracewell-ptychography are, beside pty-chi's LSQ-ML and rPIE.
+"""How good reconstructions by the defaults of bracewell-ptychography are, beside pty-chi's LSQ-ML and rPIE, and PtyRAD.
 
-    bench/quality/ptychography.py [--cases NAME ...] [--passes N] [--options "..."] [--star FILE] [--ptychi PYTHON]
+    bench/quality/ptychography.py [--cases NAME ...] [--passes N] [--options "..."] [--star FILE] [--python PYTHON]
 
 A NumPy simulation (no code of the library) makes seven scans: objects of Gaussian blobs, a defocused probe, a raster with
 jitter, Poisson noise. A measured one joins them: the Siemens star (siemens-star-small.h5). Per case a line tells
 
     error      of the object against truth, after the best complex factor, phase ramp and shift, where there was light
     ring       correlation of the Fourier rings with truth, mean over all rings up to Nyquist
-    residual   sum (|model| - sqrt counts)^2 / sum counts
-    seconds    of the whole program
+    residual   sum (|model| - sqrt counts)^2 / sum counts; ours by Poisson's loss: half the deviance instead
+    seconds    of processors, of the whole program; for others without reading and imports
 
-and for positions the median distance from the true ones, for modes their powers. Needs numpy, scipy and h5py; --ptychi takes
-the Python interpreter of an environment that has pty-chi (and torch), and runs it on the same files for the same passes.
+and for positions the median distance from the true ones, for modes their powers. Needs numpy, scipy and h5py; --python takes
+the interpreter of an environment that has pty-chi and PtyRAD, which run on the same data for the same passes.
 """
-import argparse, json, os, pathlib, re, subprocess, sys, tempfile, time
+import argparse, os, pathlib, re, resource, subprocess, sys, tempfile
 
 import h5py
 import numpy as np
@@ -209,14 +209,29 @@ def judge(case, found, modes, positions, corner):
     return result
 
 
+def residual_of(case, found, modes, corners):
+    """Sum (|model| - sqrt counts)^2 / sum counts of windows that begin at `corners` of the object, after the best factor."""
+    modes, squares, products, measured = modes.reshape(-1, PROBE, PROBE), 0.0, 0.0, 0.0
+    for corner, counts in zip(corners, case.patterns):
+        model = np.sqrt(make_patterns(found, modes, corner[None], case.fresnel)[0])
+        squares, products, measured = squares + (model ** 2).sum(), products + (model * np.sqrt(counts)).sum(), measured + counts.sum()
+    return 1 - products ** 2 / (squares * measured)
+
+
 # ---- programs
+
+def run_timed(command):
+    """The finished process, and the seconds of processors that it took: machines have other work, too."""
+    used = lambda: sum(resource.getrusage(resource.RUSAGE_CHILDREN)[:2])
+    start = used()
+    done = subprocess.run(command, capture_output=True, text=True)
+    return done, used() - start
+
 
 def run_bracewell(program, path, options, folder):
     out = folder / "out.h5"
     command = [program, "--data", str(path), "--out", str(out), *options.split()]
-    start = time.perf_counter()
-    done = subprocess.run(command, capture_output=True, text=True)
-    seconds = time.perf_counter() - start
+    done, seconds = run_timed(command)
     if done.returncode:
         sys.exit(" ".join(command) + "\n" + done.stderr)
     with h5py.File(out) as file:
@@ -224,7 +239,7 @@ def run_bracewell(program, path, options, folder):
         probe, positions = file["probe"][()], file["positions"][()]
     if probe.dtype.names:
         probe = probe["r"] + 1j * probe["i"]
-    residual = re.search(r"amplitude residual ([-+.e0-9]+)", done.stdout)
+    residual = re.search(r"(?:amplitude|Poisson) residual ([-+.e0-9]+)", done.stdout)
     return found, probe, positions, float(residual.group(1)) if residual else np.nan, seconds, done.stderr
 
 
@@ -262,22 +277,60 @@ positions = scan + m / 2 - centre
 options.probe_position_options.position_x_px = positions[:, 1]
 options.probe_position_options.position_y_px = positions[:, 0]
 options.probe_position_options.optimizable = bool(refine)
-start = time.perf_counter()
+start = time.process_time()
 task = PtychographyTask(options)
 task.run()
-seconds = time.perf_counter() - start
+seconds = time.process_time() - start
 found = task.get_data_to_cpu('object', as_numpy=True)[0]
 final = np.stack([task.get_probe_positions_y(as_numpy=True), task.get_probe_positions_x(as_numpy=True)], 1)
-np.savez(out, found=found, probe=task.get_data_to_cpu('probe', as_numpy=True)[0], positions=final + centre - m / 2, seconds=seconds, centre=centre)
+corner = np.round(centre) - np.array(found.shape) // 2
+np.savez(out, found=found, probe=task.get_data_to_cpu('probe', as_numpy=True)[0], positions=final + centre - m / 2, seconds=seconds, corner=corner)
 """
 
+PTYRAD = r"""
+import sys, time, tempfile, numpy as np, torch
+from ptyrad.params import PtyRADParams
+from ptyrad.solver import PtyRADSolver
+_, path, passes, modes, refine, out = sys.argv[1:7]
+case = np.load(path)
+data, scan, probe = (case[name] for name in ('data', 'scan', 'probe'))
+if case['fresnel'] > 0:
+    sys.exit('the near field is not there')
+scan = scan - scan.min(0)
+settings = {
+    'init_params': dict(
+        probe_kv=200, probe_conv_angle=10, probe_aberrations={}, meas_Npix=data.shape[-1], pos_N_scans=len(scan),
+        pos_N_scan_slow=len(scan), pos_N_scan_fast=1, pos_scan_step_size=1.0, pos_scan_rand_std=0.0, probe_pmode_max=int(modes),
+        obj_Nlayer=1, obj_slice_thickness=1.0, meas_calibration={'mode': 'dx', 'value': 0.2}, meas_source='custom',
+        meas_params=np.fft.fftshift(data, axes=(1, 2)), probe_source='custom', probe_params=probe.reshape(-1, *probe.shape[-2:]).astype('c8'),
+        pos_source='custom', pos_params=scan + 12),
+    'recon_params': dict(NITER=int(passes), BATCH_SIZE={'size': 16}, SAVE_ITERS=None, output_dir=tempfile.mkdtemp(), save_result=[],
+                         selected_figs=[], copy_params=False)}
+settings = PtyRADParams(**settings).model_dump()
+if not int(refine):  # found by default
+    settings['model_params']['update_params']['probe_pos_shifts']['lr'] = 0
+solver = PtyRADSolver(settings, device='cpu', seed=1)
+start = time.process_time()
+solver.reconstruct()
+seconds = time.process_time() - start
+model = solver.reconstruct_results
+numpy = lambda tensor: tensor.detach().numpy()
+found = (numpy(model.opt_obja) * np.exp(1j * numpy(model.opt_objp)))[0, 0]
+first = solver.init.init_variables['crop_pos'] + solver.init.init_variables['probe_pos_shifts']
+corner = np.median(scan - first, 0)
+positions = numpy(model.crop_pos) + numpy(model.opt_probe_pos_shifts) + corner
+np.savez(out, found=found, probe=numpy(torch.view_as_complex(model.opt_probe)), positions=positions, seconds=seconds, corner=corner)
+"""
 
-def run_ptychi(python, method, passes, case, folder):
+PEERS = {"pty-chi lsqml": PTYCHI, "pty-chi rpie": PTYCHI, "PtyRAD": PTYRAD}
+
+
+def run_peer(python, peer, passes, case, folder):
     path = folder / "case.npz"
     np.savez(path, data=case.patterns.astype("f4"), scan=case.written, probe=case.start, fresnel=case.fresnel or 0)
-    out = folder / "ptychi.npz"
+    out = folder / "peer.npz"
     modes = 2 if "--modes" in case.options else 1
-    done = subprocess.run([python, "-c", PTYCHI, method, str(path), str(passes), str(modes), str(int("--refine" in case.options)), str(out)],
+    done = subprocess.run([python, "-c", PEERS[peer], peer.split()[-1], str(path), str(passes), str(modes), str(int("--refine" in case.options)), str(out)],
                           capture_output=True, text=True)
     if done.returncode:
         return None, done.stderr.strip().splitlines()[-1]
@@ -298,7 +351,8 @@ def main():
     parser.add_argument("--options", default="", help="more options of the program")
     parser.add_argument("--program", default=str(HERE.parents[2] / "build/openmp/examples/bracewell-ptychography"))
     parser.add_argument("--star", help="siemens-star-small.h5; by default below BRACEWELL_TEST_DATA")
-    parser.add_argument("--ptychi", metavar="PYTHON", help="interpreter that has pty-chi")
+    parser.add_argument("--python", metavar="PYTHON", help="interpreter that has the peers")
+    parser.add_argument("--peers", nargs="*", default=list(PEERS), choices=list(PEERS))
     parser.add_argument("--say", action="store_true", help="print what the program warns of")
     given = parser.parse_args()
     Case.seed = given.seed
@@ -329,16 +383,16 @@ def main():
                 show(case_name, "bracewell", count or 0, {**result, "residual": residual, "seconds": seconds})
                 if given.say:
                     print("".join("    " + line + "\n" for line in said.splitlines() if "warning" in line), end="")
-                for method in ("lsqml", "rpie") if given.ptychi else ():
-                    theirs, failure = run_ptychi(given.ptychi, method, count or 60, case, folder)
+                for peer in given.peers if given.python else ():
+                    theirs, failure = run_peer(given.python, peer, count or 60, case, folder)
                     if theirs is None:
-                        print(f"{case_name:11} pty-chi {method}: {failure}")
+                        print(f"{case_name:11} {peer}: {failure}")
                         continue
-                    corner = case.written.min(0) + np.round(theirs["centre"]) - np.array(theirs["found"].shape) // 2
                     offset = case.written.min(0)
-                    moved = theirs["positions"] + offset if "--refine" in case.options else None
-                    result = judge(case, theirs["found"], theirs["probe"], moved, corner)
-                    show(case_name, "pty-chi " + method, count or 60, {**result, "seconds": float(theirs["seconds"])})
+                    corner, found_at = offset + theirs["corner"], offset + theirs["positions"]
+                    result = judge(case, theirs["found"], theirs["probe"], found_at if "--refine" in case.options else None, corner)
+                    left = residual_of(case, theirs["found"], theirs["probe"], found_at - corner)
+                    show(case_name, peer, count or 60, {**result, "residual": left, "seconds": float(theirs["seconds"])})
 
 
 if __name__ == "__main__":

@@ -3,6 +3,7 @@
 """Slices of bracewell-tomography beside those of ASTRA, algotom and scikit-image: accuracy, time and memory on one core.
 
     bench/quality/tomography.py --bracewell BUILD/examples [--peers PYTHON] [--width 511] [--views 720] [--slices 8] [--noise 0]
+                                [--page docs/performance.md]
 
 The scan is the head phantom of Shepp and Logan with one more ellipse, so that its mirror image differs, whose line integrals are
 known (means over pixels of the detector, no code of the library). The width is odd: the middles of all programs agree. All
@@ -15,6 +16,8 @@ filter with the ramp. A line tells
 
 --axis instead looks for the rotation axis of 32 scans (objects, places of the axis, half and whole turns, objects beyond the
 detector, noise) and counts axes that are more than half a pixel off, and these of which the program did not warn.
+
+--page makes the table of the page's section "Slices on one core" anew.
 
 Needs numpy and h5py. --peers names the Python interpreter of an environment with astra-toolbox, algotom and scikit-image
 (pip install astra-toolbox algotom scikit-image); what is missing there is left out.
@@ -123,6 +126,42 @@ def error(slices, truth):
     return min(off), off[1] < off[0]
 
 
+# ---- the page
+
+NAMES = {"bracewell: Fourier": "**Fourier**", "bracewell: log-polar": "**log-polar**", "bracewell: line": "**line**",
+         "astra: FBP": "ASTRA, FBP", "astra: FBP strip": "ASTRA, FBP, strips", "algotom: fbp": "algotom, FBP",
+         "algotom: dfi": "algotom, DFI", "skimage: iradon": "scikit-image, `iradon`",
+         "bracewell: CGLS, Fourier": "**CGLS, Fourier**, 20", "bracewell: CGLS, line": "**CGLS, line**",
+         "astra: CGLS": "ASTRA, CGLS", "bracewell: SIRT, line": "**SIRT, line**, 100", "astra: SIRT": "ASTRA, SIRT",
+         "skimage: sart": "scikit-image, SART, 2",
+         "bracewell: TV, Fourier": "**TV, Fourier**, 200"}  # in the order of the page
+
+
+def seconds_text(value):
+    return f"{value:.1f}" if value >= 10 else f"{value:.2f}" if value >= 1 else f"{value:.3f}"
+
+
+def write_page(path, found, options):
+    """Replaces the table and what stands below it; rows that were not measured are left out."""
+    rows = [f"| {name} | {found[label][0]:.4f} | {seconds_text(found[label][1])} | {found[label][2]:.0f} |"
+            for label, name in NAMES.items() if label in found]
+    versions = "none"
+    if options.peers:
+        code = ("from importlib.metadata import version as v; "
+                "print(', '.join(f'{n} {v(n)}' for n in ('astra-toolbox', 'algotom', 'scikit-image')))")
+        versions = subprocess.run([options.peers, "-c", code], capture_output=True, text=True).stdout.strip()
+    processor = next((line.split(":")[1].strip() for line in pathlib.Path("/proc/cpuinfo").read_text().splitlines()
+                      if line.startswith("model name")), "a processor")
+    noise = f"noise {options.noise:g}, " if options.noise else ""
+    note = (f"*{time.strftime('%Y-%m-%d')}, {options.width} x {options.width} pixels, {options.views} views, {noise}{processor}; processor seconds, "
+            f"ours with files.\n{versions}. `bench/quality/tomography.py --bracewell BUILD/examples --peers PYTHON "
+            f"--width {options.width} --views {options.views} --page docs/performance.md`.*")
+    head, section = path.read_text().split("## Slices on one core\n")
+    begin, end = section.index("| | error |"), section.index("\n## ")
+    table = ["| | error | seconds per slice | memory, MB |", "|---|---|---|---|", *rows]
+    path.write_text(f"{head}## Slices on one core\n{section[:begin]}" + "\n".join(table) + f"\n\n{note}\n" + section[end:])
+
+
 # ---- bracewell-tomography
 
 def run_bracewell(options, folder, scan, settings):
@@ -136,7 +175,7 @@ def run_bracewell(options, folder, scan, settings):
     text = subprocess.run([sys.executable, "-c", code, *command], capture_output=True, text=True, env=environment).stdout
     returned, seconds, memory = text.splitlines()[0].split()
     if int(returned) != 0:
-        return None, text
+        return None, text.strip().splitlines()[-1]
     import h5py
     with h5py.File(out) as file:
         return file["exchange/data"][()], float(seconds) / options.slices, float(memory) / 1024
@@ -213,6 +252,7 @@ def main():
     parser.add_argument("--noise", type=float, default=0, help="standard deviation over the largest line integral")
     parser.add_argument("--axis", action="store_true", help="the axes of 32 scans")
     parser.add_argument("--only", default="", help="lines whose name matches")
+    parser.add_argument("--page", type=pathlib.Path, help="docs/performance.md, whose table is made anew")
     parser.add_argument("--peer", help=argparse.SUPPRESS)
     parser.add_argument("--folder", type=pathlib.Path, help=argparse.SUPPRESS)
     options = parser.parse_args()
@@ -222,6 +262,11 @@ def main():
         if not options.bracewell:
             parser.error("--axis: expected --bracewell")
         return search_axes(options)
+    program = pathlib.Path(options.bracewell or ".") / "bracewell-tomography"
+    if options.bracewell and not os.access(program, os.X_OK):
+        parser.error(f"--bracewell: expected a folder with bracewell-tomography, found {options.bracewell}")
+    if options.page and not (options.bracewell and options.peers and not options.only):
+        parser.error("--page: expected --bracewell and --peers, and no --only")
     if options.width % 2 == 0:
         parser.error(f"--width: expected an odd number, found {options.width}")
     angles = np.arange(options.views) * np.pi / options.views
@@ -243,6 +288,7 @@ def main():
                    "skimage:sart")]
     print(f"{options.width} x {options.width}, {options.views} views, {options.slices} slices, noise {options.noise:g}")
     print(f"{'':28} {'error':>8} {'seconds':>9} {'MB':>6}")
+    found = {}
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
         np.save(folder / "rows.npy", rows.astype(np.float32))
@@ -260,7 +306,11 @@ def main():
                 print(f"{label:28} {result[1]}")
                 continue
             off, mirrored = error(result[0], truth)
+            found[label] = off, result[1], result[2]
             print(f"{label:28} {off:8.4f} {result[1]:9.4f} {result[2]:6.0f}{'  mirrored' if mirrored else ''}", flush=True)
+
+    if options.page:
+        write_page(options.page, found, options)
 
 
 if __name__ == "__main__":

@@ -21,6 +21,23 @@ struct AddFloats {
   KOKKOS_FUNCTION void operator()(std::int64_t i) const { target[i] += source[i]; }
 };
 
+/// Low frequencies of both half sets become their mean.
+struct JoinHalves {
+  HalfSpectrumLayout<3> layout;
+  double most; ///< squared length
+  Kokkos::complex<float>* data[2];
+  float* weight[2];
+
+  KOKKOS_FUNCTION void operator()(std::int64_t i) const {
+    int k[3];
+    layout.frequency(i, k);
+    if (double(k[0]) * k[0] + double(k[1]) * k[1] + double(k[2]) * k[2] > most)
+      return;
+    data[0][i] = data[1][i] = 0.5f * (data[0][i] + data[1][i]);
+    weight[0][i] = weight[1][i] = 0.5f * (weight[0][i] + weight[1][i]);
+  }
+};
+
 /// One of the volumes of all classes.
 template <class Value>
 Part<Value****> volume_of(const DeviceView<Value****>& all, std::size_t index) {
@@ -56,9 +73,18 @@ Map ClassMaps::cropped_map(int box) const {
   return map;
 }
 
-ClassMap ClassMaps::make(const std::array<HalfSums, 2>& sums, std::size_t class_index) {
+/// Of data over equalised weights.
+Map ClassMaps::equalised_map(const Part<const Kokkos::complex<float>****>& data,
+                             const Part<const float****>& weight, const DeviceView<double**>& prior) const {
   constexpr int steps = 20;
   constexpr double even = 0.02;
+  const DeviceView<double**> averages("Bracewell::examples::averages", 1, prior.extent(1));
+  equalise(space_, equaliser_, weight, divisor_, averages, spectrum_, volume_, prior, steps, even);
+  normalise<Linear>(space_, data, divisor_, spectrum_, averages, {.edge = class_sampling.oversampling});
+  return cropped_map(box_);
+}
+
+ClassMap ClassMaps::make(const std::array<HalfSums, 2>& sums, std::size_t class_index) {
   const std::array data{volume_of(sums[0].data, class_index), volume_of(sums[1].data, class_index)};
   const std::array weight{volume_of(sums[0].weight, class_index), volume_of(sums[1].weight, class_index)};
   const double energy = kernel_energy<Linear>();
@@ -96,14 +122,22 @@ ClassMap ClassMaps::make(const std::array<HalfSums, 2>& sums, std::size_t class_
   result.correlation = correlation(space_, halves[0], halves[1]);
   for (double& value : result.correlation) // shells beyond the samples have none
     value = std::isfinite(value) ? value : 0;
+  if (options_.join > 0) {
+    const HalfSpectrumLayout<3> layout{{padded_, padded_, padded_}};
+    const double most = class_sampling.oversampling * options_.join;
+    for_each_element(
+        space_, "Bracewell::examples::join_halves", layout.elements(),
+        JoinHalves{
+            layout, most * most, {data[0].data(), data[1].data()}, {weight[0].data(), weight[1].data()}});
+    for (const std::size_t half : {0, 1})
+      result.halves[half] = to_host(space_, equalised_map(data[half], weight[half], prior));
+  }
   for_each_element(
       space_, "Bracewell::examples::add_halves", 2 * std::int64_t(data[0].size()),
       AddFloats{reinterpret_cast<float*>(data[0].data()), reinterpret_cast<const float*>(data[1].data())});
   for_each_element(space_, "Bracewell::examples::add_halves", std::int64_t(weight[0].size()),
                    AddFloats{weight[0].data(), weight[1].data()});
-  equalise(space_, equaliser_, weight[0], divisor_, averages, spectrum_, volume_, prior, steps, even);
-  normalise<Linear>(space_, data[0], divisor_, spectrum_, averages, {.edge = class_sampling.oversampling});
-  result.values = to_host(space_, cropped_map(box_));
+  result.values = to_host(space_, equalised_map(data[0], weight[0], prior));
   return result;
 }
 

@@ -16,8 +16,9 @@ namespace Bracewell::Examples {
 
 /// The map of a class.
 struct ClassMap {
-  std::vector<float> values;       ///< [box, box, box]
-  std::vector<double> correlation; ///< of the maps of both half sets under the mask, by shells
+  std::vector<float> values;                     ///< [box, box, box]
+  std::vector<double> correlation;               ///< of the maps of both half sets under the mask, by shells
+  std::array<std::vector<float>, 2> halves = {}; ///< maps of the half sets, where they are kept apart
 };
 
 struct ClassMapOptions {
@@ -25,6 +26,7 @@ struct ClassMapOptions {
   SoftSphere mask;    ///< pixels
   double signal_part; ///< of the box's volume in which there is signal
   double tau;         ///< factor on the power of the signal
+  double join = 0;    ///< half sets are kept apart beyond this frequency, periods per box; 0: they are not
 };
 
 /// Makes maps of what the expectation step summed: the sums of a class over both half sets, divided by weights to which each
@@ -39,6 +41,8 @@ public:
 
 private:
   Map cropped_map(int box) const;
+  Map equalised_map(const Part<const Kokkos::complex<float>****>& data, const Part<const float****>& weight,
+                    const DeviceView<double**>& prior) const;
 
   Space space_;
   int box_, padded_;

@@ -33,22 +33,33 @@ int main(int argc, char** argv) {
       ->check(CLI::Range(1, 100))
       ->required()
       ->type_name("NUMBER");
-  app.add_option("--iterations", options.iterations,
-                 "iterations, exactly. By default as many as change classes and resolution, at most " +
-                     std::to_string(most_iterations))
+  app.add_option("--starts", options.starts,
+                 "where classes begin with one map: as many random splits of the particles are tried at low "
+                 "frequencies, and the program goes on with the likeliest classes")
+      ->check(CLI::Range(1, 100))
+      ->type_name("NUMBER")
+      ->capture_default_str();
+  app.add_flag(
+      "--half-sets-apart", options.halves_apart,
+      "compare each half set with maps of its own, so that their correlation is a gold standard. One "
+      "class is always refined so");
+  app.add_option(
+         "--iterations", options.iterations,
+         "number of iterations. By default they end when classes and resolution no longer change, at most " +
+             std::to_string(most_iterations))
       ->check(CLI::Range(1, 1000))
       ->type_name("NUMBER");
   add_symmetry(app, options.search.symmetry, "point group of the maps: ");
-  app.add_option("--healpix-order", options.search.healpix_order,
-                 "fineness of the first pass: 72 8^ORDER orientations, as many as RELION's grid of this "
-                 "order has (2: 15 "
-                 "degrees apart). Further passes halve the distance about the best ones until it suits the "
-                 "resolution")
+  app.add_option(
+         "--healpix-order", options.search.healpix_order,
+         "fineness of the first pass: 72 8^ORDER orientations, as many as RELION's grid of this "
+         "order has (2: 15 degrees apart). Further passes halve the distance around the best candidates "
+         "until it suits the resolution")
       ->check(CLI::Range(0, 5))
       ->type_name("ORDER")
       ->capture_default_str();
   app.add_option("--offset-range", options.search.offset_range,
-                 "the largest shift of the first pass from where a particle was last seen; by default a "
+                 "the largest shift of the first pass from the last origin of a particle; by default a "
                  "twelfth of the box")
       ->check(CLI::NonNegativeNumber)
       ->type_name("PIXELS");
@@ -58,21 +69,22 @@ int main(int argc, char** argv) {
       ->check(CLI::PositiveNumber)
       ->type_name("PIXELS");
   app.add_option("--particle-diameter", options.particle_diameter,
-                 "diameter of the soft sphere around maps; by default from the reference")
+                 "diameter of the soft sphere that masks maps; by default from the reference")
       ->check(CLI::PositiveNumber)
       ->type_name("ANGSTROM");
   app.add_option("--initial-low-pass", options.initial_low_pass,
                  "finest period of the first iteration; by default a quarter of the particle's diameter")
       ->check(CLI::PositiveNumber)
       ->type_name("ANGSTROM");
-  app.add_option(
-         "--tau", options.tau,
-         "factor on the power of the signal that regularises maps; larger ones leave more detail and noise")
+  app.add_option("--tau", options.tau,
+                 "factor on the power of the signal that regularises maps; a larger factor leaves more "
+                 "detail and noise")
       ->check(CLI::PositiveNumber)
       ->type_name("FACTOR")
       ->capture_default_str();
-  app.add_option("--share", options.share,
-                 "part of the posterior of an image that counts: less likely candidates are left out")
+  app.add_option(
+         "--share", options.share,
+         "part of the posterior of an image that counts; the program leaves out less likely candidates")
       ->check(CLI::Range(0.5, 1.0))
       ->type_name("PART")
       ->capture_default_str();

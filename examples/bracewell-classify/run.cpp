@@ -62,13 +62,18 @@ double diameter_of(const std::vector<float>& map, int box) {
   return std::clamp(margin * 2 * double(radius), least * box, double(box));
 }
 
+fs::path half_map_beside(const fs::path& map, std::size_t half) {
+  return beside(map, "_half" + std::to_string(half + 1) + ".mrc");
+}
+
 class Job {
 public:
   Job(const Space& space, const ClassifyOptions& options, Provenance& provenance, Timings& timings)
       : space_(space), options_(options), provenance_(provenance), timings_(timings),
         particles_(read_particles(
             options.star, {.pixel_size = options.pixel_size, .b_factor_sign = options.b_factor_sign})),
-        box_(static_cast<int>(particles_.image_width)), classes_(static_cast<std::size_t>(options.classes)) {
+        box_(static_cast<int>(particles_.image_width)), classes_(static_cast<std::size_t>(options.classes)),
+        apart_(options.halves_apart || options.classes == 1) {
     if (particles_.image_width != particles_.image_height || box_ < 16)
       throw InputError(
           particles_.stacks[0].path.string() + ": expected square images of 16 pixels or more, found " +
@@ -125,6 +130,7 @@ public:
                    resident_bytes() + sizeof(float) * std::pow(padded, 3) * (3 + 5.0 * double(classes_)) +
                        ParticleBatches::bytes_needed(particles_, batch_),
                    memory_limit(options.memory_limit));
+    first_radius_ = radius_;
     priors_.assign(classes_, 1.0 / double(classes_));
     found_.resize(particles_.count);
   }
@@ -134,10 +140,13 @@ public:
     provenance_.say();
     add_poses(particles_);
     step_.emplace(space_, contrast_, box_, batch_, options_.reproducible, options_.share);
-    if (checkpoint.resumed())
+    if (checkpoint.resumed()) {
       resume(*checkpoint.resumed());
-    else
+    } else {
       begin();
+      if (maps_.size() < classes_)
+        choose_start();
+    }
     const int most = options_.iterations.value_or(most_iterations);
     while (iteration_ < most && !(settled_ && !options_.iterations)) {
       iterate();
@@ -156,9 +165,16 @@ public:
       set_pixel_size(particles_, *options_.pixel_size);
     move_image_names(particles_, options_.out);
     write_star(options_.out, particles_.document, provenance_.lines());
-    for (std::size_t k = 0; k < classes_; ++k)
-      write_volume(maps[k], maps_[k].values, {box_, box_, box_},
+    const auto write_map = [&](const fs::path& path, const std::vector<float>& values) {
+      write_volume(path, values, {box_, box_, box_},
                    {.pixel_size = pixel_size_, .labels = provenance_.lines(), .may_be_constant = true});
+    };
+    for (std::size_t k = 0; k < classes_; ++k) {
+      write_map(maps[k], maps_[k].values);
+      for (const std::size_t half : {0, 1})
+        if (apart_)
+          write_map(half_map_beside(maps[k], half), maps_[k].halves[half]);
+    }
     write_model(model, maps);
   }
 
@@ -195,7 +211,7 @@ private:
     provenance_.took(options_.star, "a map of all particles by their poses, which the classes begin with");
   }
 
-  /// Rows of the half sets. Each particle's first class is a hash of its row.
+  /// Rows of the half sets.
   void share_out() {
     halves_ = half_sets(particles_);
     const auto firsts = std::ranges::count(halves_, 0);
@@ -212,8 +228,10 @@ private:
                        " particles or more for so many classes, found " + std::to_string(particles_.count));
   }
 
-  std::size_t first_class(std::size_t row) const {
-    return static_cast<std::size_t>(NormalDeviates::hash(row + 0x9e3779b97f4a7c15u) >> 11) % classes_;
+  /// Of a particle in a split by chance: a hash of its row.
+  std::size_t first_class(std::size_t row, std::uint64_t start) const {
+    return static_cast<std::size_t>(NormalDeviates::hash(row + (start + 1) * 0x9e3779b97f4a7c15u) >> 11) %
+           classes_;
   }
 
   void choose_diameter() {
@@ -233,11 +251,13 @@ private:
 
   SoftSphere mask() const { return {.radius = std::min(diameter_ / 2, box_ / 2.0 - 1), .edge = 5}; }
 
-  /// The maps that particles are compared with: under the mask.
-  std::vector<std::vector<float>> masked_maps() const {
+  /// The maps that particles of a half set are compared with: under the mask.
+  std::vector<std::vector<float>> masked_maps(std::size_t half = 0) const {
     std::vector<std::vector<float>> result;
-    for (const auto& map : maps_)
-      result.push_back(to_host(space_, masked(space_, to_device(space_, {box_, map.values, {}}), mask())));
+    for (const auto& map : maps_) {
+      const auto& values = map.halves[half].empty() ? map.values : map.halves[half];
+      result.push_back(to_host(space_, masked(space_, to_device(space_, {box_, values, {}}), mask())));
+    }
     return result;
   }
 
@@ -274,13 +294,9 @@ private:
                        "value or without fine detail");
     noise_ = powers;
     for (auto& reference : references_)
-      maps_.push_back({std::move(reference.values), {}});
+      maps_.push_back({.values = std::move(reference.values), .correlation = {}});
     references_.clear();
     scale_references();
-    if (maps_.size() == 1)
-      maps_.resize(classes_, maps_[0]);
-    else
-      seeded_ = true;
   }
 
   /// Brings references to the scale of images: by the likelihood of some images, from a scale at which they explain all of
@@ -341,31 +357,99 @@ private:
 
   std::string period(double radius) const { return length(box_ / radius); }
 
-  void iterate() {
+  /// Classes that begin with one map are found by expectation-maximisation at low frequencies, from several splits of some
+  /// particles by chance. From each it cools down: with more noise than there is posteriors are flat, and particles change
+  /// their class easily (deterministic annealing, Ueda and Nakano, Neural Networks 11 (1998) 271). The classes under which
+  /// the images are likeliest go on.
+  void choose_start() {
+    constexpr std::array temperatures{1.0, 3.0, 1.7, 1.0};
+    constexpr std::size_t most_of_class = 500;
+    std::vector<std::size_t> rows(particles_.count);
+    std::iota(rows.begin(), rows.end(), std::size_t{0});
+    if (rows.size() > most_of_class * classes_) { // by chance, for rows may alternate between half sets
+      std::ranges::sort(rows, {}, [](std::size_t row) { return NormalDeviates::hash(row); });
+      rows.resize(most_of_class * classes_);
+      std::ranges::sort(rows);
+    }
+    SearchOptions coarse = options_.search;
+    coarse.healpix_order = std::min(1, coarse.healpix_order); // at low frequencies further passes suffice
+    const SearchPlan search(box_, radius_, diameter_, coarse);
+    const auto first_maps = maps_;
+    const auto first_noise = noise_;
+    std::vector<ClassMap> best_maps;
+    std::vector<double> best_noise, best_priors, evidences;
+    for (int start = 0; start < options_.starts; ++start) {
+      maps_ = first_maps;
+      noise_ = first_noise;
+      priors_.assign(classes_, 1.0 / double(classes_));
+      std::optional<std::uint64_t> split = static_cast<std::uint64_t>(start);
+      for (const double temperature : temperatures) {
+        maximise(search, rows, split, temperature, "start " + std::to_string(start + 1));
+        split.reset();
+      }
+      double evidence = 0;
+      for (const std::size_t row : seen_)
+        evidence += std::isfinite(found_[row].log_evidence) ? found_[row].log_evidence : 0;
+      evidence = sum_over_processes(evidence);
+      if (evidences.empty() || evidence > std::ranges::max(evidences)) {
+        best_maps = maps_;
+        best_noise = noise_;
+        best_priors = priors_;
+      }
+      evidences.push_back(evidence);
+    }
+    maps_ = std::move(best_maps);
+    noise_ = std::move(best_noise);
+    priors_ = std::move(best_priors);
+    std::ranges::fill(found_, Found{});
+    const auto best = std::ranges::max_element(evidences);
+    char text[160];
+    std::snprintf(text, sizeof text,
+                  "start %td of %zu is the likeliest; the others have a log-likelihood smaller by up to %.4g",
+                  best - evidences.begin() + 1, evidences.size(), *best - std::ranges::min(evidences));
+    say(text);
+  }
+
+  void say(const std::string& line) {
+    history_.push_back(line);
+    if (is_first_process())
+      std::fprintf(stderr, "bracewell-classify: %s\n", line.c_str());
+  }
+
+  /// One iteration over some particles: expectation, noise, sizes of classes and maps. Returns the last shell that half maps
+  /// of large classes resolve.
+  /// @param split        each particle has the class of this split by chance; absent: any class
+  /// @param temperature  factor on the noise
+  double maximise(const SearchPlan& search, std::span<const std::size_t> particles,
+                  std::optional<std::uint64_t> split, double temperature, const std::string& name) {
     timings_.phase("prepare");
-    const SearchPlan search(box_, radius_, diameter_, options_.search);
-    const bool random = !seeded_ && classes_ > 1; // this time each particle has a class by chance
-    auto references = masked_maps();
-    if (random)
-      references.resize(1);
-    step_->begin(search, references, noise_);
+    auto noise = noise_;
+    for (double& value : noise)
+      value *= temperature;
+    const auto begin = [&](std::size_t half) {
+      auto references = masked_maps(half);
+      if (split)
+        references.resize(1);
+      step_->begin(search, references, noise);
+    };
+    begin(0);
     const std::array sums{step_->sums(classes_), step_->sums(classes_)};
     timings_.phase("expectation");
     ShellSums shells;
-    std::vector<std::size_t> seen; // by this process
-    std::vector<int> before(particles_.count);
-    for (std::size_t row = 0; row < particles_.count; ++row)
-      before[row] = found_[row].class_index;
+    seen_.clear();
     std::vector<double> shares(classes_, 0.0);
     {
-      const std::int64_t mine = processes().share(static_cast<std::int64_t>(particles_.count)).size();
-      Progress progress("iteration " + std::to_string(iteration_ + 1) + ": comparing", "particles", mine);
+      const std::int64_t mine = processes().share(std::ssize(particles)).size();
+      Progress progress(name + ": comparing", "particles", mine);
       ParticleBatches batches(space_, particles_, batch_, true);
-      for (const int half : {0, 1})
-        for (int one = random ? 0 : -1; one < (random ? static_cast<int>(classes_) : 0); ++one) {
+      for (const int half : {0, 1}) {
+        if (half == 1 && !maps_[0].halves[1].empty())
+          begin(1);
+        for (int one = split ? 0 : -1; one < (split ? static_cast<int>(classes_) : 0); ++one) {
           std::vector<std::size_t> rows;
-          for (std::size_t row = 0; row < particles_.count; ++row)
-            if (halves_[row] == half && (one < 0 || first_class(row) == static_cast<std::size_t>(one)))
+          for (const std::size_t row : particles)
+            if (halves_[row] == half &&
+                (one < 0 || first_class(row, *split) == static_cast<std::size_t>(one)))
               rows.push_back(row);
           if (rows.empty())
             continue;
@@ -380,13 +464,14 @@ private:
                     shares[k] += found[i].shares[k];
                   found_[part[i]] = std::move(found[i]);
                 }
-                seen.insert(seen.end(), part.begin(), part.end());
+                seen_.insert(seen_.end(), part.begin(), part.end());
                 progress.add(std::ssize(part));
               }));
         }
+      }
     }
     timings_.phase("exchange");
-    exchange(seen, sums, shells, shares);
+    exchange(sums, shells, shares);
     timings_.phase("maps");
     take_noise(shells);
     const double all = std::accumulate(shares.begin(), shares.end(), 0.0);
@@ -396,11 +481,12 @@ private:
                     {.symmetry = options_.search.symmetry,
                      .mask = mask(),
                      .signal_part = std::min(0.5, std::numbers::pi / 6 * std::pow(diameter_ / box_, 3)),
-                     .tau = options_.tau});
+                     .tau = options_.tau,
+                     .join = apart_ ? first_radius_ : 0});
     double last = 0;
     {
-      Progress progress("iteration " + std::to_string(iteration_ + 1) + ": making", "maps",
-                        static_cast<std::int64_t>(classes_));
+      Progress progress(name + ": making", "maps", static_cast<std::int64_t>(classes_));
+      maps_.resize(classes_);
       for (std::size_t k = 0; k < classes_; ++k) {
         maps_[k] = maker.make(sums, k);
         if (priors_[k] > 0.5 / double(classes_) || classes_ == 1)
@@ -408,7 +494,18 @@ private:
         progress.add(1);
       }
     }
-    seeded_ = true;
+    return last;
+  }
+
+  void iterate() {
+    const SearchPlan search(box_, radius_, diameter_, options_.search);
+    std::vector<std::size_t> all(particles_.count);
+    std::iota(all.begin(), all.end(), std::size_t{0});
+    std::vector<int> before(particles_.count);
+    for (std::size_t row = 0; row < particles_.count; ++row)
+      before[row] = found_[row].class_index;
+    const double last = maximise(search, all, {}, 1, "iteration " + std::to_string(iteration_ + 1));
+    exchange_poses();
     ++iteration_;
     std::size_t changed = 0;
     for (std::size_t row = 0; row < particles_.count; ++row)
@@ -418,7 +515,7 @@ private:
     const bool same = wanted <= farthest_ + 0.5;
     farthest_ = std::max(farthest_, wanted);
     radius_ = wanted;
-    quiet_ = !random && same && double(changed) <= 0.005 * double(particles_.count) ? quiet_ + 1 : 0;
+    quiet_ = same && double(changed) <= 0.005 * double(particles_.count) ? quiet_ + 1 : 0;
     settled_ = quiet_ >= 2;
     char text[160];
     std::snprintf(text, sizeof text, "iteration %d: up to %s, %zu passes, %.3g %% changed class;", iteration_,
@@ -427,9 +524,7 @@ private:
     std::string line = text;
     for (std::size_t k = 0; k < classes_; ++k)
       line += std::string(k > 0 ? "," : "") + " " + caption(k);
-    history_.push_back(line);
-    if (is_first_process())
-      std::fprintf(stderr, "bracewell-classify: %s\n", line.c_str());
+    say(line);
     if (is_first_process())
       draw();
   }
@@ -483,16 +578,12 @@ private:
     std::copy_n(all.data(), values.size(), values.begin());
   }
 
-  /// What every process found of its particles, and their sums, for all.
-  void exchange(const std::vector<std::size_t>& seen, const std::array<HalfSums, 2>& sums, ShellSums& shells,
-                std::vector<double>& shares) {
-    if (process_count() > 1)
-      sum_over_processes(space_, options_.reproducible, sums[0].data, sums[0].weight, sums[1].data,
-                         sums[1].weight);
-    for (const std::size_t row : seen)
-      set_pose(particles_, row, found_[row].pose);
+  /// Sums of what every process found, for all.
+  void exchange(const std::array<HalfSums, 2>& sums, ShellSums& shells, std::vector<double>& shares) {
     if (process_count() == 1)
       return;
+    sum_over_processes(space_, options_.reproducible, sums[0].data, sums[0].weight, sums[1].data,
+                       sums[1].weight);
     std::vector<double> numbers = shells.values;
     numbers.insert(numbers.end(), shares.begin(), shares.end());
     numbers.push_back(shells.images);
@@ -500,9 +591,17 @@ private:
     std::copy_n(numbers.begin(), shells.values.size(), shells.values.begin());
     std::copy_n(numbers.begin() + std::ssize(shells.values), classes_, shares.begin());
     shells.images = numbers.back();
+  }
+
+  /// What every process found of its particles, for all.
+  void exchange_poses() {
+    for (const std::size_t row : seen_)
+      set_pose(particles_, row, found_[row].pose);
+    if (process_count() == 1)
+      return;
     constexpr std::size_t width = 9;
     const OnHost<double**> all("Bracewell::examples::found", particles_.count, width);
-    for (const std::size_t row : seen) {
+    for (const std::size_t row : seen_) {
       const auto values = numbers_of(row);
       std::ranges::copy(values, &all(row, 0));
     }
@@ -552,6 +651,12 @@ private:
     if (!lost.empty())
       provenance_.assume(options_.star.string() + ": " + std::to_string(lost.size()) +
                          " particles fit no class, " + rows_text(lost) + ": they are in class 1");
+    if (apart_ && !particles_.random_subset.present()) {
+      std::vector<std::string> subsets;
+      for (const int half : halves_)
+        subsets.push_back(std::to_string(half + 1));
+      table.set_column("rlnRandomSubset", std::move(subsets));
+    }
     table.set_column("rlnClassNumber", std::move(classes));
     table.set_column("rlnMaxValueProbDistribution", std::move(largest));
     table.set_column("rlnLogLikeliContribution", std::move(evidence));
@@ -635,6 +740,10 @@ private:
     for (std::size_t k = 0; k < classes_; ++k) {
       const std::string name = "/class" + std::to_string(k + 1);
       file.write<float>(name, {box_, box_, box_}, maps_[k].values);
+      for (const std::size_t half : {0, 1})
+        if (apart_)
+          file.write<float>(name + "_half" + std::to_string(half + 1), {box_, box_, box_},
+                            maps_[k].halves[half]);
       file.write<double>(name + "_correlation", {static_cast<std::int64_t>(maps_[k].correlation.size())},
                          maps_[k].correlation);
     }
@@ -658,12 +767,15 @@ private:
     maps_.clear();
     for (std::size_t k = 0; k < classes_; ++k) {
       const std::string name = "/class" + std::to_string(k + 1);
-      maps_.push_back(
-          {read_exactly<float>(file, name, edge * edge * edge), file.read<double>(name + "_correlation")});
+      maps_.push_back({.values = read_exactly<float>(file, name, edge * edge * edge),
+                       .correlation = file.read<double>(name + "_correlation")});
       if (maps_.back().correlation.size() < 2)
         throw InputError(file.path().string() + ": is damaged: a class has no correlation");
+      for (const std::size_t half : {0, 1})
+        if (apart_)
+          maps_.back().halves[half] =
+              read_exactly<float>(file, name + "_half" + std::to_string(half + 1), edge * edge * edge);
     }
-    seeded_ = true;
     settled_ = quiet_ >= 2;
     provenance_.took(file.path(), std::to_string(iteration_) + " iterations");
   }
@@ -675,6 +787,7 @@ private:
   Particles particles_;
   int box_;
   std::size_t classes_;
+  bool apart_;            ///< half sets have maps of their own
   double pixel_size_ = 0; ///< Angstrom; 0: not known
   std::vector<int> halves_;
   std::vector<CubicMap> references_; ///< until the first iteration
@@ -683,17 +796,18 @@ private:
   double diameter_ = 0; ///< of the particle, pixels
   std::optional<ExpectationStep> step_;
 
-  int iteration_ = 0;   ///< complete ones
-  double radius_ = 0;   ///< largest frequency of the next iteration, periods per box
+  int iteration_ = 0; ///< complete ones
+  double radius_ = 0; ///< largest frequency of the next iteration, periods per box
+  double first_radius_ = 0;
   double compared_ = 0; ///< of the last one
   double farthest_ = 0; ///< that was wanted so far
-  bool seeded_ = false; ///< classes differ
   int quiet_ = 0;       ///< iterations in a row that changed little
   bool settled_ = false;
-  std::vector<double> priors_; ///< [K] of classes
-  std::vector<double> noise_;  ///< [shells] variance of the real part
-  std::vector<ClassMap> maps_; ///< [K]; before the first iteration perhaps one
-  std::vector<Found> found_;   ///< [particles]
+  std::vector<double> priors_;    ///< [K] of classes
+  std::vector<double> noise_;     ///< [shells] variance of the real part
+  std::vector<ClassMap> maps_;    ///< [K]; before the first iteration perhaps one
+  std::vector<Found> found_;      ///< [particles]
+  std::vector<std::size_t> seen_; ///< rows of this process in the last iteration
   std::vector<std::string> history_;
 };
 
@@ -709,6 +823,10 @@ std::string classify(const Space& space, const ClassifyOptions& options, Provena
   const fs::path model = beside(options.out, "_model.star");
   outputs.insert(outputs.end(), maps.begin(), maps.end());
   outputs.push_back(model);
+  if (options.halves_apart || options.classes == 1)
+    for (const auto& map : maps)
+      for (const std::size_t half : {0, 1})
+        outputs.push_back(half_map_beside(map, half));
   for (int i = 1; i <= options.iterations.value_or(most_iterations); ++i)
     outputs.push_back(beside(options.out, "_iteration" + std::to_string(i) + options.picture_ending));
   OutputFamily family(outputs, Checkpoint::path_of(options.out));

@@ -20,6 +20,8 @@ struct ClassifyOptions {
   std::vector<std::filesystem::path>
       references; ///< one for all classes, or one for each; none: of the particles' poses
   int classes = 1;
+  int starts = 3;            ///< splits by chance that are tried where all classes begin with one reference
+  bool halves_apart = false; ///< compares half sets with maps of their own, which one class always does
   std::optional<int> iterations; ///< exactly; absent: until the classes stay as they are
   SearchOptions search;
   std::optional<double> particle_diameter; ///< Angstrom

@@ -27,8 +27,9 @@ int main(int argc, char** argv) {
       ->required()
       ->check(not_ending({".mrc", ".mrcs", ".cs", ".txt", ".png", ".pdf", ".svg"}, ".star"))
       ->type_name("FILE");
-  app.add_option("--defocus", options.optics.defocus,
-                 "defocus, or two and the angle of the first in degrees, instead of the STAR file's")
+  app.add_option(
+         "--defocus", options.optics.defocus,
+         "one defocus, or two defoci and the angle of the first in degrees, instead of the STAR file's")
       ->expected(1, 3)
       ->type_name("ANGSTROM");
   app.add_option("--voltage", options.optics.voltage, "voltage; 300 if the STAR file has none")
@@ -52,10 +53,10 @@ int main(int argc, char** argv) {
                                "particles in the micrographs: dark as detectors record them, or white",
                                {{"dark", ParticleContrast::Dark}, {"white", ParticleContrast::White}});
   app.add_option("--pixel-size", options.optics.pixel_size,
-                 "pixel size of the micrographs, instead of that in files")
+                 "pixel size of the micrographs, instead of the files'")
       ->check(CLI::PositiveNumber)
       ->type_name("ANGSTROM");
-  app.add_option("--voxel-size", options.voxel_size, "voxel size of the map, instead of that in its header")
+  app.add_option("--voxel-size", options.voxel_size, "voxel size of the map, instead of its header's")
       ->check(CLI::PositiveNumber)
       ->type_name("ANGSTROM");
   app.add_option("--angular-step", options.angular_step, "step between viewing directions")
@@ -68,27 +69,26 @@ int main(int argc, char** argv) {
       ->capture_default_str();
   add_symmetry(app, options.symmetry, "");
   app.add_option("--defocus-search", options.defocus_search,
-                 "try defoci within the first number of what is given, in steps of the second")
+                 "also try defoci up to RANGE from the given defocus, in steps of STEP")
       ->expected(2)
       ->type_name("RANGE STEP");
   app.add_option(
          "--resolution", options.resolution,
-         "compare up to this resolution; by default the Nyquist limits of micrograph and map. Coarser ones "
-         "are faster by the square")
+         "compare up to this resolution; by default the Nyquist limits of micrograph and map. Twice the "
+         "period takes a quarter of the time")
       ->check(CLI::PositiveNumber)
       ->type_name("ANGSTROM");
   const auto score = [&](ScoreKind kind) { return [&options, kind](std::int64_t) { options.score = kind; }; };
   auto* const of_templates = app.add_flag_function(
       "--score-over-templates", score(ScoreKind::OfTemplates),
-      "peaks are of (maximum - mean) / standard deviation over all templates at a pixel; this "
-      "is the default from 1000 templates on");
-  app.add_flag_function(
-         "--score-over-noise", score(ScoreKind::OfNoise),
-         "peaks are of the correlation in standard deviations of noise: for small maps and low "
-         "resolution, where templates resemble each other")
+      "find peaks in (maximum - mean) / standard deviation over all templates at a pixel: for large maps and "
+      "1000 templates or more");
+  app.add_flag_function("--score-over-noise", score(ScoreKind::OfNoise),
+                        "find peaks in the correlation, in standard deviations of the noise of the whole "
+                        "micrograph. By default they are those of the noise within two boxes of a pixel")
       ->excludes(of_templates);
   app.add_option("--false-positives", options.false_positives,
-                 "peaks that a micrograph of noise may have on average, which sets the threshold")
+                 "peaks that a micrograph of noise may have on average; this sets the threshold")
       ->check(CLI::PositiveNumber)
       ->type_name("NUMBER")
       ->capture_default_str();

@@ -19,6 +19,7 @@
 #include <cairo.h>
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <cmath>
 #include <cstdio>
@@ -39,6 +40,49 @@ std::string text(const char* format, auto... values) {
   char buffer[160];
   std::snprintf(buffer, sizeof buffer, format, values...);
   return buffer;
+}
+
+/// Divides maxima of correlations [rows, columns] by the deviation of noise near each pixel. It is the root of the median, over
+/// blocks of half a box within two boxes, of the mean square of correlations in a block. A molecule reaches few of these
+/// blocks, so it does not count in its own noise.
+void divide_by_local_noise(std::vector<float>& maxima, const std::vector<float>& means,
+                           const std::vector<float>& deviations, int rows, int columns,
+                           const double (&box)[2]) {
+  constexpr int reach = 4;
+  const int blocks[2] = {std::max(1, static_cast<int>(rows / std::max(8.0, box[0] / 2))),
+                         std::max(1, static_cast<int>(columns / std::max(8.0, box[1] / 2)))};
+  const auto block_of = [&](int row, int column) {
+    return std::array{row * blocks[0] / rows, column * blocks[1] / columns};
+  };
+  const auto width = static_cast<std::size_t>(blocks[1]);
+  std::vector<double> sums(static_cast<std::size_t>(blocks[0]) * width), counts(sums.size());
+  const auto for_pixels = [&](const auto& visit) {
+    std::size_t pixel = 0;
+    for (int row = 0; row < rows; ++row)
+      for (int column = 0; column < columns; ++column, ++pixel) {
+        const auto [y, x] = block_of(row, column);
+        visit(pixel, static_cast<std::size_t>(y) * width + static_cast<std::size_t>(x));
+      }
+  };
+  for_pixels([&](std::size_t pixel, std::size_t block) {
+    sums[block] += double(means[pixel]) * means[pixel] + double(deviations[pixel]) * deviations[pixel];
+    counts[block] += 1;
+  });
+  std::vector<double> noise, near;
+  for (int y = 0; y < blocks[0]; ++y)
+    for (int x = 0; x < blocks[1]; ++x) {
+      near.clear();
+      for (int v = std::max(0, y - reach); v <= std::min(blocks[0] - 1, y + reach); ++v)
+        for (int u = std::max(0, x - reach); u <= std::min(blocks[1] - 1, x + reach); ++u) {
+          const std::size_t block = static_cast<std::size_t>(v) * width + static_cast<std::size_t>(u);
+          near.push_back(sums[block] / counts[block]);
+        }
+      std::ranges::sort(near);
+      noise.push_back(std::sqrt((near[(near.size() - 1) / 2] + near[near.size() / 2]) / 2));
+    }
+  for_pixels([&](std::size_t pixel, std::size_t block) {
+    maxima[pixel] = noise[block] > 0 ? static_cast<float>(maxima[pixel] / noise[block]) : 0;
+  });
 }
 
 /// Names of what is written of a micrograph.
@@ -142,11 +186,6 @@ public:
     return collect(micrograph, ctf);
   }
 
-  ScoreKind score_kind() const {
-    return options_.score.value_or(templates() >= enough_for_scores ? ScoreKind::OfTemplates
-                                                                    : ScoreKind::OfNoise);
-  }
-
   const EulerAngles<double>& angles(int index) const {
     return grid_[static_cast<std::size_t>(index % orientations())];
   }
@@ -194,15 +233,23 @@ private:
                   .particles = {}};
     const auto scores = allocate<DeviceView<float**>>("scores", result.rows, result.columns);
     const auto best = allocate<DeviceView<int**>>("best", result.rows, result.columns);
-    if (score_kind() == ScoreKind::OfTemplates)
+    const double box = voxel_size_ * box_ / micrograph.pixel_size,
+                 apart = options_.distance ? *options_.distance / micrograph.pixel_size : box / 4,
+                 down = double(micrograph.height) / result.rows,
+                 across = double(micrograph.width) / result.columns;
+    if (options_.score == ScoreKind::OfTemplates)
       matching.results(space_, {.scores = scores, .best = best});
     else
       matching.results(space_, {.maxima = scores, .best = best});
     result.scores = copied(space_, scores);
     result.best = copied(space_, best);
-    const double apart = options_.distance.value_or(voxel_size_ * box_ / 4) / micrograph.pixel_size,
-                 down = double(micrograph.height) / result.rows,
-                 across = double(micrograph.width) / result.columns;
+    if (options_.score == ScoreKind::OfLocalNoise) {
+      const auto means = allocate<DeviceView<float**>>("means", result.rows, result.columns),
+                 deviations = allocate<DeviceView<float**>>("deviations", result.rows, result.columns);
+      matching.results(space_, {.means = means, .deviations = deviations});
+      divide_by_local_noise(result.scores, copied(space_, means), copied(space_, deviations), result.rows,
+                            result.columns, {box / down, box / across});
+    }
     for (const Peak& peak : find_peaks(result.scores, result.rows, result.columns, result.threshold,
                                        {apart / down, apart / across})) {
       const int index = result.best[peak.pixel];
@@ -346,10 +393,9 @@ std::string match(const Space& space, const MatchOptions& options, Provenance& p
           (options.defocus_search.empty()
                ? std::string()
                : ", each at " + std::to_string(search.templates() / search.orientations()) + " defoci"));
-  if (search.templates() < enough_for_scores && !options.score)
-    provenance.assume("--angular-step: " + std::to_string(search.templates()) +
-                      " templates are too few for their mean and deviation at a pixel: scores are "
-                      "correlations in standard deviations of noise");
+  if (search.templates() < enough_for_scores && options.score == ScoreKind::OfTemplates)
+    provenance.assume("--score-over-templates: " + std::to_string(search.templates()) +
+                      " templates are too few for their mean and deviation at a pixel");
   provenance.say();
   StarTable table;
   table.name = "particles";

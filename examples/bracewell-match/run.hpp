@@ -15,8 +15,9 @@ namespace Bracewell::Examples {
 /// Shades of particles in micrographs.
 enum class ParticleContrast { Dark, White };
 
-/// What peaks are of: the correlation's maximum in standard deviations over all templates at a pixel, or in those of noise.
-enum class ScoreKind { OfTemplates, OfNoise };
+/// What the maximum of the correlation is counted in: standard deviations of noise near the pixel, of noise in the whole
+/// micrograph, or of all templates at the pixel, from their mean on.
+enum class ScoreKind { OfLocalNoise, OfNoise, OfTemplates };
 
 struct MatchOptions {
   std::filesystem::path map, out;
@@ -29,9 +30,9 @@ struct MatchOptions {
   std::string symmetry = "C1";
   std::vector<double> defocus_search; ///< range and step in Angstrom; empty: none
   std::optional<double> resolution;   ///< Angstrom
-  std::optional<ScoreKind> score;     ///< absent: OfTemplates where they are enough
-  double false_positives = 1;         ///< in a micrograph
-  std::optional<double> distance;     ///< of peaks, Angstrom
+  ScoreKind score = ScoreKind::OfLocalNoise;
+  double false_positives = 1;     ///< in a micrograph
+  std::optional<double> distance; ///< of peaks, Angstrom
   std::optional<double> memory_limit;
   std::string picture_ending = ".png";
 };

@@ -48,6 +48,8 @@ public:
     const double gap = 1 - soft_step(std::abs(distance - 0.55 * radius) - 0.04 * radius);
     double phase = 0.8 * spoke * inside * gap, amplitude = 1 - 0.1 * spoke * inside * gap;
     for (const auto& p : particles_) {
+      if (std::max(std::abs(y - p.row), std::abs(x - p.column)) > p.radius + 20)
+        continue; // the step is 0 to the last bit there
       const double share = soft_step(std::hypot(y - p.row, x - p.column) - p.radius);
       phase += p.phase * share;
       amplitude *= 1 - p.absorption * share;

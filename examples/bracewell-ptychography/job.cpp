@@ -119,8 +119,8 @@ void Job::choose_algorithm() const {
     return;
   const std::string only = "--algorithm: all but adam ";
   if (loss_ != PatternLoss::Amplitude || options_.scale_patterns.value_or(false))
-    throw InputError(only + "compare amplitudes of patterns as they were counted, without another --loss or "
-                            "--scale-patterns");
+    throw InputError(only + "compare amplitudes of patterns as they were counted, without another --loss, "
+                            "--scale-patterns or --scale-models");
   if (options_.train == Train::Aberrations)
     throw InputError(only + "find the probe's pixels, not its aberrations: --train pixels or nothing");
   if (process_count() > 1)
@@ -259,14 +259,18 @@ void Job::choose_model() {
 }
 
 void Job::choose_schedule() {
-  const bool projections = options_.algorithm == Algorithm::Automatic &&
-                           options_.train != Train::Aberrations &&
-                           loss_options().loss == PatternLoss::Amplitude &&
-                           loss_options().scale == PatternScale::None && process_count() == 1;
-  if (projections)
+  const bool counted = options_.keep_counts || loss_options().scale == PatternScale::None;
+  if (options_.algorithm == Algorithm::Automatic && options_.train != Train::Aberrations &&
+      loss_options().loss == PatternLoss::Amplitude && counted && process_count() == 1)
     schedule_ = PtychographySchedule::of(measurement_.count(), options_.passes.value_or(0),
                                          options_.batches.value_or(0), options_.refine_positions);
-  if (shape_.slices > 1) // projections are of one slice
+  else if (options_.algorithm == Algorithm::Automatic && loss_ == PatternLoss::Poisson &&
+           !options_.object_rate && process_count() == 1)
+    // Few passes make as many steps, of fewer patterns; who gives a rate knows how far steps go.
+    schedule_.batches = static_cast<int>(
+        std::clamp<std::int64_t>(schedule_.passes / options_.passes.value_or(schedule_.passes), 1,
+                                 std::max<std::int64_t>(1, measurement_.count() / 16)));
+  if (shape_.slices > 1 || options_.keep_counts) // projections are of one slice, and of no scales
     schedule_.projection_passes = 0;
   schedule_.passes = options_.passes.value_or(schedule_.passes);
   schedule_.batches = options_.batches.value_or(schedule_.batches);
@@ -372,6 +376,8 @@ PtychographyOptions Job::loss_options() const {
   const bool scaled = options_.scale_patterns.value_or(loss_ == PatternLoss::LeastSquares ||
                                                        options_.train == Train::Aberrations);
   options.scale = scaled ? PatternScale::PerPattern : PatternScale::None;
+  if (options_.keep_counts)
+    options.counts = 0;
   options.weights = measurement_.weights().empty() ? PixelWeights::None : PixelWeights::Mask;
   options.reduced_grid = options_.reduced_grid;
   options.fresnel_number = measurement_.fresnel_number();

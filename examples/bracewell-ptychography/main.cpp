@@ -83,7 +83,7 @@ void add_measurement_options(CLI::App& app, MeasurementOptions& measurement) {
       "pixel of object and positions, instead of wavelength distance / (n detector pixel)", "METRES")
       ->check(CLI::PositiveNumber);
   add("--focus-distance", measurement.focus_distance,
-      "near field: the beam diverges from a focus so far before the sample", "METRES")
+      "near field: the beam diverges from a focus at this distance before the sample", "METRES")
       ->check(CLI::PositiveNumber);
   add("--centre", measurement.centre,
       "row and column of the zero frequency; by default the file's beam_center, or the middle", "ROW COLUMN")
@@ -94,7 +94,7 @@ void add_measurement_options(CLI::App& app, MeasurementOptions& measurement) {
   add("--rotation", measurement.rotation, "rotation of the scan, from the row axis to the column axis",
       "DEGREES")
       ->capture_default_str();
-  add("--detector", measurement.detector, "n: take only so many pixels around the centre", "PIXELS");
+  add("--detector", measurement.detector, "n: take only this many pixels around the centre", "PIXELS");
   app.add_flag_callback(
          "--positions-in-metres", [&measurement] { measurement.positions_in_metres = true; },
          "positions are in metres, as CXI has them; positions in /scan are in object pixels by default")
@@ -133,6 +133,12 @@ void add_model_options(CLI::App& app, RunOptions& run) {
          "--no-scale-patterns", [&run] { run.scale_patterns = false; },
          "compare patterns as they were counted")
       ->excludes(scale);
+  app.add_flag_callback(
+         "--scale-models", [&run] { run.scale_patterns = run.keep_counts = true; },
+         "scale every modelled pattern to the counts of the measured one, so that bright patterns weigh more "
+         "than dark ones")
+      ->excludes(scale)
+      ->excludes("--no-scale-patterns");
   app.add_flag("--reduced-grid", run.reduced_grid,
                "compare on the smallest grid that is exact (least-squares without mask)");
   app.add_flag("--subpixel", run.subpixel, "do not round positions to whole pixels");
@@ -370,8 +376,8 @@ int main(int argc, char** argv) {
             {"--passes", "--batches", "--algorithm", "--object-rate", "--probe-rate", "--regularisation",
              "--decay", "--no-decay"});
   put_under(app, "Comparison of patterns",
-            {"--loss", "--train", "--scale-patterns", "--no-scale-patterns", "--reduced-grid", "--subpixel",
-             "--storage"});
+            {"--loss", "--train", "--scale-patterns", "--no-scale-patterns", "--scale-models",
+             "--reduced-grid", "--subpixel", "--storage"});
   put_under(app, "The probe", {"--probe-size", "--modes"});
   return run_driver(app, argc, argv, [&](Provenance& provenance, Timings& timings) {
     run.checkpoint.identity =

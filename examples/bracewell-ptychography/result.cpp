@@ -155,7 +155,9 @@ Residuals residuals(const Job& job, const Totals& totals, double loss) {
 }
 
 bool has_residuals(const Job& job) {
-  return job.loss() != PatternLoss::LeastSquares && job.loss_options().scale == PatternScale::None;
+  const PtychographyOptions options = job.loss_options();
+  return options.loss != PatternLoss::LeastSquares &&
+         (options.scale == PatternScale::None || options.counts == 0);
 }
 
 std::string residual_name(const Job& job) {
@@ -184,11 +186,16 @@ void judge(const Job& job, const Totals& totals, const std::vector<double>& loss
                     between = reached + " lies between " + four_digits(all.noise) +
                               " of counting noise and " + four_digits(all.without) +
                               " of one and the same pattern everywhere",
+                    orientation =
+                        job.options().try_axes ? ""
+                        : job.options().continued || job.options().data.size() > 1 || process_count() > 1
+                            ? "another --axes, "
+                            : "--try-axes (the eight --axes, and both signs of the probe's "
+                              "curvature, on a few patterns), ",
                     attempts =
-                        job.measurement().near_field()
-                            ? "; try another --focus-distance, --axes or --probe-path"
-                            : "; try another --axes, --centre, the other sign of --defocus, --modes or "
-                              "--refine-positions";
+                        "; try " + orientation +
+                        (job.measurement().near_field() ? "another --focus-distance or --probe-path"
+                                                        : "another --centre, --modes or --refine-positions");
   job.provenance().assume(job.measurement().path().string() +
                           (gained > 0 ? between + ": this is hardly a result"
                                       : reached + " is above the residual of one pattern for all, " +

@@ -30,6 +30,7 @@ struct RunOptions {
   MeasurementOptions measurement;
   std::optional<PatternLoss> loss;    ///< absent: by the counts of a bright pixel
   std::optional<bool> scale_patterns; ///< absent: for least squares only
+  bool keep_counts = false;           ///< scales models alone, to the counts of their patterns
   std::optional<int> probe_size;      ///< m; absent: that of the probe given, or the detector
   std::optional<int> modes;           ///< absent: 1
   bool subpixel = false, reduced_grid = false;

@@ -5,8 +5,11 @@
 #include "cryoem/contrast.hpp"
 #include "cryoem/views.hpp"
 
+#include <Eigen/Cholesky>
 #include <Eigen/Core>
 
+#include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdint>
 
@@ -66,9 +69,9 @@ struct DefocusTrials {
 };
 
 /// Products of an image, its projection with contrast, and what that changes by with the three numbers of a symmetric
-/// magnification: of every two of image, projection and changes, in the order of the upper triangle.
+/// magnification, with three rotations and with two shifts: of every two of these, in the order of the upper triangle.
 struct LensSums {
-  static constexpr int spectra = 5, count = 15;
+  static constexpr int spectra = 8, shifts = 2, all = spectra + shifts, count = all * (all + 1) / 2;
   double values[count] = {};
 
   KOKKOS_FUNCTION LensSums& operator+=(const LensSums& other) {
@@ -91,7 +94,7 @@ namespace Bracewell::Examples {
 struct SumLens {
   HalfSpectrumLayout<2> layout;
   std::int64_t squared_radius;
-  const Kokkos::complex<float>* spectra[LensSums::spectra]; ///< [images, h, w/2+1] each
+  const Kokkos::complex<float>* spectra[LensSums::spectra]; ///< [images, h, w/2+1] each: all but shifts
   LensSums* sums;                                           ///< [images]
 
   template <class Team>
@@ -104,13 +107,16 @@ struct SumLens {
           int k[2];
           if (!counts(layout, i, squared_radius, k))
             return;
+          Kokkos::complex<double> own[LensSums::all];
+          for (int a = 0; a < LensSums::spectra; ++a)
+            own[a] = Kokkos::complex<double>(spectra[a][index * size + i]);
+          for (int a = 0; a < LensSums::shifts; ++a) // of the projection, up to a factor
+            own[LensSums::spectra + a] = Kokkos::complex<double>(-k[a] * own[1].imag(), k[a] * own[1].real());
           const int multiplicity = layout.multiplicity(k[0]);
-          for (int a = 0, at = 0; a < LensSums::spectra; ++a)
-            for (int b = a; b < LensSums::spectra; ++b, ++at) {
-              const Kokkos::complex<double> one(spectra[a][index * size + i]),
-                  other(spectra[b][index * size + i]);
-              part.values[at] += multiplicity * (one.real() * other.real() + one.imag() * other.imag());
-            }
+          for (int a = 0, at = 0; a < LensSums::all; ++a)
+            for (int b = a; b < LensSums::all; ++b, ++at)
+              part.values[at] +=
+                  multiplicity * (own[a].real() * own[b].real() + own[a].imag() * own[b].imag());
         },
         Kokkos::Sum<LensSums>(sum));
     Kokkos::single(Kokkos::PerTeam(team), [&] { sums[index] = sum; });
@@ -123,30 +129,56 @@ struct SumLens {
   }
 };
 
+/// By how much the pose of an image follows a change (xx, xy, yy) of its magnification: three rotations of its orientation from
+/// the right, in radians, and shifts along x and y, in periods of the box over 2 pi.
+using Following = Eigen::Matrix<double, 5, 3>;
+
 /// Normal equations for the change (xx, xy, yy) of the magnification of an optics group: those of all its images, each
-/// with a scale of its own, weighed by what its noise is.
+/// with a scale and a pose of its own, weighed by what its noise is. Scales and poses are eliminated (the Schur complement): they
+/// follow a change, and take up a part of it. Steps that kept them would be too short by that part.
 struct MagnificationSums {
   Eigen::Matrix3d normal = Eigen::Matrix3d::Zero();
   Eigen::Vector3d right = Eigen::Vector3d::Zero();
 
-  void add(const LensSums& image) {
-    const auto product = [&](int a, int b) { // a <= b; image, projection, changes
-      return image.values[a * LensSums::spectra - a * (a - 1) / 2 + b - a];
+  /// Returns how the pose of the image follows.
+  Following add(const LensSums& image) {
+    constexpr int all = LensSums::all, own = all - 4; // scale, rotations and shifts
+    const auto product = [&](int a, int b) {
+      const int first = std::min(a, b), second = std::max(a, b);
+      return image.values[first * all - first * (first - 1) / 2 + second - first];
     };
     const double power = product(1, 1);
     if (!(power > 0))
-      return;
+      return Following::Zero();
     const double scale = product(0, 1) / power, rest = product(0, 0) - scale * product(0, 1);
-    if (!(rest > 0))
-      return;
+    if (!(rest > 0) || scale == 0)
+      return Following::Zero();
+    const auto place = [](int i) { return i == 0 ? 1 : 4 + i; }; // of what is the image's own
+    const auto residual = [&](int a) { return product(0, a) - scale * product(1, a); };
+    Eigen::Matrix<double, own, own> square;
+    Eigen::Matrix<double, own, 4> others; // magnifications, and the residual
+    for (int i = 0; i < own; ++i) {
+      for (int j = 0; j < own; ++j)
+        square(i, j) = product(place(i), place(j));
+      for (int j = 0; j < 3; ++j)
+        others(i, j) = scale * product(place(i), 2 + j);
+      others(i, 3) = residual(place(i));
+    }
+    Eigen::Matrix<double, own, 1> sizes = square.diagonal().cwiseSqrt();
+    for (double& size : sizes)
+      size = size > 0 ? 1 / size : 0; // a round object does not tell of a rotation
+    square = sizes.asDiagonal() * square * sizes.asDiagonal();
+    square.diagonal().array() += 1e-6;
+    others = sizes.asDiagonal() * others;
+    const Eigen::Matrix<double, own, 4> solved = square.ldlt().solve(others);
+    const Eigen::Matrix<double, 3, 4> taken = others.leftCols<3>().transpose() * solved;
     const double weight = 1 / rest;
     for (int i = 0; i < 3; ++i) {
-      right(i) += weight * scale * (product(0, 2 + i) - scale * product(1, 2 + i));
+      right(i) += weight * (scale * residual(2 + i) - taken(i, 3));
       for (int j = 0; j < 3; ++j)
-        normal(i, j) +=
-            weight * scale * scale *
-            (product(2 + std::min(i, j), 2 + std::max(i, j)) - product(1, 2 + i) * product(1, 2 + j) / power);
+        normal(i, j) += weight * (scale * scale * product(2 + i, 2 + j) - taken(i, j));
     }
+    return -1 / scale * (sizes.asDiagonal() * solved).bottomLeftCorner<5, 3>();
   }
 };
 

@@ -80,6 +80,7 @@ Refinement::Refinement(const Space& space, Particles& particles, const Refinemen
         groups.push_back(group);
     }
     magnification_sums_.resize(groups.size());
+    following_.assign(particles.count, Following::Zero());
     for (auto& change : changes_)
       change = allocate<Spectra>("changes", 1, batch_, box_, box_ / 2 + 1);
   }
@@ -267,12 +268,16 @@ void Refinement::project_batch(const Spectra& projections, double radius, int i,
   std::vector<std::array<double, 4>> stated;
   if (change != 0)
     for (std::size_t p = 0; p < count; ++p) {
-      const PoseOfParticle pose = pose_of(particles_, rows_[p]);
+      PoseOfParticle pose = pose_of(particles_, rows_[p]);
       auto m = magnification(particles_, rows_[p]);
       stated.push_back({m(0, 0), m(0, 1), m(1, 0), m(1, 1)});
       for (int r = 0; r < 2; ++r)
         for (int c = 0; c < 2; ++c)
           m(r, c) += r + c == i ? change : 0;
+      if (i >= 3) {
+        const auto about = [&](int axis) { return i - 3 == axis ? change : 0.0; };
+        pose.matrix = pose.matrix * rotation_matrix(RotationVector<double>{about(0), about(1), about(2)});
+      }
       if (contrast_.present())
         contrast_.set_magnification(rows_[p], {m(0, 0), m(0, 1), m(1, 0), m(1, 1)});
       const auto matrix = pose.matrix * m;
@@ -372,7 +377,7 @@ void Refinement::refine_defoci(std::size_t count) {
 
 void Refinement::sum_magnifications(std::size_t count) {
   const double change = 0.1 / radius_; // a tenth of a period per box at the radius
-  for (int i = 0; i < 3; ++i) {
+  for (int i = 0; i < 6; ++i) {
     const auto& difference = changes_[static_cast<std::size_t>(i)];
     project_batch(difference, radius_, i, change, true);
     project_batch(projections_, radius_, i, -change, true);
@@ -387,13 +392,22 @@ void Refinement::sum_magnifications(std::size_t count) {
   SumLens{.layout = {{box_, box_}},
           .squared_radius = square(radius_),
           .spectra = {modulated_.data(), projections_.data(), changes_[0].data(), changes_[1].data(),
-                      changes_[2].data()},
+                      changes_[2].data(), changes_[3].data(), changes_[4].data(), changes_[5].data()},
           .sums = sums.data()}
       .run(space_, count);
   space_.fence("Bracewell::examples::sum_magnifications");
   const auto found = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), sums);
   for (std::size_t i = 0; i < count; ++i)
-    magnification_sums_[group_of_[rows_[i]]].add(found(i));
+    following_[rows_[i]] = magnification_sums_[group_of_[rows_[i]]].add(found(i));
+}
+
+void Refinement::follow(std::size_t row, const Eigen::Vector3d& change) {
+  constexpr double most = 0.2; // of a radian and of a period
+  const Eigen::Vector<double, 5> by = (following_[row] * change).cwiseMax(-most).cwiseMin(most);
+  PoseOfParticle pose = pose_of(particles_, row);
+  pose.matrix = pose.matrix * rotation_matrix(RotationVector<double>{by[0], by[1], by[2]});
+  pose.shift -= box_ / (2 * pi) * Eigen::Vector2d(by[4], by[3]); // rows, columns
+  set_pose(particles_, row, pose);
 }
 
 void Refinement::lens_changed() {

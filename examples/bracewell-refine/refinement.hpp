@@ -60,6 +60,11 @@ public:
   bool searched_dark() const { return searched_dark_; }
   /// For the magnification of optics groups, of what was refined since they were last made zero.
   std::vector<MagnificationSums>& magnification_sums() { return magnification_sums_; }
+  /// How the poses of particles follow their magnification, of what was refined in this round.
+  std::vector<Following>& following() { return following_; }
+  const std::vector<Following>& following() const { return following_; }
+  /// Changes the pose of a particle as it follows a change of its magnification.
+  void follow(std::size_t row, const Eigen::Vector3d& change);
   /// Of a particle in magnification_sums.
   std::size_t optics_group(std::size_t row) const { return group_of_[row]; }
   /// The particles have other defoci or magnifications.
@@ -109,8 +114,8 @@ private:
   void evaluate(std::span<const ImageSearch> searches, std::span<const int> active, double radius,
                 bool gradients);
   [[noreturn]] void fail_not_finite(int image) const;
-  /// Projections of the particles of a batch at the poses that they have, times a magnification that is changed by a
-  /// multiple of the i-th of xx, xy, yy; with their contrast, or without.
+  /// Projections of the particles of a batch at the poses that they have, with a change: of the magnification, of the i-th of xx,
+  /// xy, yy, or of the rotation, of the (i - 3)th axis in radians; with their contrast, or without.
   void project_batch(const Spectra& projections, double radius, int i, double change, bool modulated);
   /// Of a batch whose poses were found.
   void refine_defoci(std::size_t count);
@@ -150,9 +155,10 @@ private:
   DeviceView<int*>::host_mirror_type host_active_;
   DeviceView<MatchSums*>::host_mirror_type host_sums_;
   // With defoci or magnifications that are refined:
-  std::array<Spectra, 3> changes_;
+  std::array<Spectra, 6> changes_; ///< by magnifications and rotations
   std::vector<std::size_t> group_of_;
   std::vector<MagnificationSums> magnification_sums_;
+  std::vector<Following> following_;
   DeviceView<float** [2]>::host_mirror_type host_shift_gradients_;
   DeviceView<float** [3]>::host_mirror_type host_rotation_gradients_;
 };

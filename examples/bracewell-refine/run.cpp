@@ -281,8 +281,9 @@ private:
     return all;
   }
 
-  /// The magnification of every optics group, of what the poses of the round left; the same in all processes. Against maps of the
-  /// particles themselves, whose size follows the images', all groups together stay as large as they were.
+  /// The magnification of every optics group, of what the poses of the round left, and poses that follow it; the same in all
+  /// processes. Against maps of the particles themselves, whose size follows the images', all groups together stay as large as
+  /// they were.
   void refine_magnification() {
     auto& sums = refinement_.magnification_sums();
     std::vector<double> counts(sums.size(), 0);
@@ -301,10 +302,11 @@ private:
     }
     for (std::size_t row = 0; row < particles_.count; ++row) {
       auto change = changes[refinement_.optics_group(row)];
-      if (options_.maps.empty())
+      if (options_.maps.empty() || round_ > 0)
         change -= larger / double(particles_.count) * Eigen::Vector3d(1, 0, 1);
       for (std::size_t i = 0; i < 4; ++i)
         particles_.magnification[i].values[row] += change[static_cast<Eigen::Index>(i / 2 + i % 2)];
+      refinement_.follow(row, change);
     }
     refinement_.lens_changed();
   }
@@ -589,7 +591,9 @@ private:
   /// What every process found of its particles, for all.
   void exchange(const std::vector<std::size_t>& refined) {
     const auto all = columns(particles_);
-    const OnHost<double**> found("Bracewell::examples::found", particles_.count, all.size() + 4);
+    auto& following = refinement_.following(); // of every particle, or none
+    const std::size_t each = following.empty() ? 0 : Following::SizeAtCompileTime;
+    const OnHost<double**> found("Bracewell::examples::found", particles_.count, all.size() + 4 + each);
     for (const std::size_t row : refined) {
       const Fit& fit = fits_[row];
       double* const values = &found(row, 0);
@@ -597,6 +601,8 @@ private:
         values[i] = all[i].second->values[row];
       std::ranges::copy(std::array{fit.loss_before, fit.loss_after, fit.inverted ? 1.0 : 0.0, 1.0},
                         values + all.size());
+      if (each > 0)
+        std::copy_n(following[row].data(), each, values + all.size() + 4);
     }
     processes().sum(space_, found);
     for (std::size_t row = 0; row < particles_.count; ++row) {
@@ -606,6 +612,8 @@ private:
       for (std::size_t i = 0; i < all.size(); ++i)
         all[i].second->values[row] = values[i];
       fits_[row] = {values[all.size()], values[all.size() + 1], values[all.size() + 2] != 0};
+      if (each > 0)
+        std::copy_n(values + all.size() + 4, each, following[row].data());
     }
     for (auto& sums : refinement_.magnification_sums()) { // the first one has them, for checkpoints
       share(sums);
@@ -649,6 +657,9 @@ private:
         values.insert(values.end(), group.right.data(), group.right.data() + 3);
       }
       file.write<double>("/magnification", {static_cast<std::int64_t>(sums.size()), 12}, values);
+      file.write<double>(
+          "/following", {count, Following::SizeAtCompileTime},
+          {refinement_.following().data()->data(), Following::SizeAtCompileTime * particles_.count});
     }
     file.write<float>("/mask", {box_, box_, box_}, mask_.values());
     file.write<double>("/agreement", {2}, std::array{start_agreement_.value_or(-2), best_.agreement});
@@ -688,6 +699,11 @@ private:
         std::copy_n(&values[12 * group], 9, sums[group].normal.data());
         std::copy_n(&values[12 * group + 9], 3, sums[group].right.data());
       }
+    }
+    if (auto& following = refinement_.following(); !following.empty()) {
+      constexpr std::size_t each = Following::SizeAtCompileTime;
+      const auto values = read_exactly<double>(file, "/following", each * particles_.count);
+      std::ranges::copy(values, following.data()->data());
     }
     refinement_.lens_changed();
     mask_ = {box_, read_exactly<float>(file, "/mask", voxels)};

@@ -23,24 +23,37 @@ constexpr Ellipsoid object[] = {
     {0.05, -0.35, 0, 0.2, 0.2, 0.7, 0, -0.65},    {0.05, -0.35, 0, 0.06, 0.06, 1, 0, 1.2},
     {-0.3, -0.15, 0.5, 0.05, 0.05, 0.6, 0, 0.8},  {0.35, -0.2, -0.5, 0.04, 0.04, 0.7, 0, 0.8}};
 
-/// The ellipse in which a row cuts an ellipsoid, in pixels; false where it does not.
-bool cut(const TomographyDemo& demo, Ellipsoid& e, int row) {
-  const double z = (2.0 * row + 1) / demo.rows - 1, inside = 1 - std::pow((z - e.z) / e.c, 2),
-               half = demo.width / 2.0;
-  if (inside <= 0)
-    return false;
-  const double scale = std::sqrt(inside) * half;
-  e = {e.x * half, e.y * half, 0, e.a * scale, e.b * scale, 0, e.angle, e.value / half};
-  return true;
+/// The ellipses in which a row cuts the object, in pixels.
+std::vector<Ellipsoid> cuts(const TomographyDemo& demo, int row) {
+  std::vector<Ellipsoid> ellipses;
+  for (const Ellipsoid& e : object) {
+    const double z = (2.0 * row + 1) / demo.rows - 1, inside = 1 - std::pow((z - e.z) / e.c, 2),
+                 half = demo.width / 2.0;
+    if (inside <= 0)
+      continue;
+    const double scale = std::sqrt(inside) * half;
+    ellipses.push_back({e.x * half, e.y * half, 0, e.a * scale, e.b * scale, 0, e.angle, e.value / half});
+  }
+  return ellipses;
 }
 
-double line_integral(const Ellipsoid& e, double s, double theta) {
-  const double half = std::hypot(e.a * std::cos(theta - e.angle), e.b * std::sin(theta - e.angle));
-  const double distance = s - e.x * std::cos(theta) - e.y * std::sin(theta);
-  return std::abs(distance) < half
-             ? 2 * e.value * e.a * e.b * std::sqrt(half * half - distance * distance) / (half * half)
-             : 0;
-}
+/// Integrals of an ellipse along lines of one direction.
+class Shadow {
+public:
+  Shadow(const Ellipsoid& e, double theta)
+      : half_(std::hypot(e.a * std::cos(theta - e.angle), e.b * std::sin(theta - e.angle))),
+        x_(e.x * std::cos(theta)), y_(e.y * std::sin(theta)), area_(2 * e.value * e.a * e.b) {}
+
+  double at(double s) const {
+    const double distance = s - x_ - y_;
+    return std::abs(distance) < half_
+               ? area_ * std::sqrt(half_ * half_ - distance * distance) / (half_ * half_)
+               : 0;
+  }
+
+private:
+  double half_, x_, y_, area_;
+};
 
 /// Counts of a detector, the same on every machine.
 class Detector {
@@ -92,11 +105,16 @@ void simulate_scan(const TomographyDemo& demo, const std::filesystem::path& file
   std::vector<double> theta;
   for (int p = 0; p < demo.angles; ++p)
     theta.push_back(demo.span * p / demo.angles);
+  std::vector<Shadow> shadows;
   write_frames("/exchange/data", demo.angles, [&](int p, int row, int i) {
+    if (i == 0) { // of a row, whose pixels come one after the other
+      shadows.clear();
+      for (const Ellipsoid& e : cuts(demo, row))
+        shadows.emplace_back(e, theta[static_cast<std::size_t>(p)] * std::numbers::pi / 180);
+    }
     double sum = 0;
-    for (Ellipsoid e : object)
-      if (cut(demo, e, row))
-        sum += line_integral(e, i - demo.centre, theta[static_cast<std::size_t>(p)] * std::numbers::pi / 180);
+    for (const Shadow& shadow : shadows)
+      sum += shadow.at(i - demo.centre);
     const bool changed = i == demo.width / 3 || i == demo.width / 2 + 20 || i == 3 * demo.width / 4;
     return std::exp(-sum) * (changed ? 0.93 : 1);
   });
@@ -108,23 +126,26 @@ void simulate_scan(const TomographyDemo& demo, const std::filesystem::path& file
 std::vector<float> true_slices(const TomographyDemo& demo) {
   constexpr int samples = 4;
   std::vector<float> slices;
-  for (int row = 0; row < demo.rows; ++row)
+  for (int row = 0; row < demo.rows; ++row) {
+    const auto ellipses = cuts(demo, row);
     for (int y = 0; y < demo.width; ++y)
       for (int x = 0; x < demo.width; ++x) {
         double sum = 0;
-        for (Ellipsoid e : object) {
-          if (!cut(demo, e, row))
+        for (const Ellipsoid& e : ellipses) {
+          const double right = x - demo.width / 2 - e.x, up = demo.width / 2 - y - e.y;
+          if (std::max(std::abs(right), std::abs(up)) > std::max(e.a, e.b) + 1)
             continue;
+          const double cosine = std::cos(e.angle), sine = std::sin(e.angle);
           for (int i = 0; i < samples * samples; ++i) {
-            const double dx = x - demo.width / 2 - e.x + (i % samples + 0.5) / samples - 0.5;
-            const double dy = demo.width / 2 - y - e.y + (i / samples + 0.5) / samples - 0.5; // up
-            const double u = (dx * std::cos(e.angle) + dy * std::sin(e.angle)) / e.a;
-            const double v = (dy * std::cos(e.angle) - dx * std::sin(e.angle)) / e.b;
+            const double dx = right + (i % samples + 0.5) / samples - 0.5;
+            const double dy = up + (i / samples + 0.5) / samples - 0.5;
+            const double u = (dx * cosine + dy * sine) / e.a, v = (dy * cosine - dx * sine) / e.b;
             sum += u * u + v * v < 1 ? e.value : 0;
           }
         }
         slices.push_back(static_cast<float>(sum / (samples * samples)));
       }
+  }
   return slices;
 }
 

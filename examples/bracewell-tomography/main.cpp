@@ -44,10 +44,10 @@ std::optional<IndexRange> index_range(const char* option, const std::string& tex
 }
 
 /// "7" or "30:40"
-IndexRange left_out(const std::string& text) {
+IndexRange left_out(const char* option, const std::string& text) {
   if (text.find(':') != std::string::npos)
-    return *index_range("--leave-out", text);
-  IndexRange range = *index_range("--leave-out", text + ":" + text);
+    return *index_range(option, text);
+  IndexRange range = *index_range(option, text + ":" + text);
   ++range.end;
   return range;
 }
@@ -166,7 +166,9 @@ void main_job(TomographyOptions& options, Provenance& provenance, Timings& timin
   run.scan.nearest_flat = options.between == BetweenFlats::Nearest;
   check_flat_times(run.scan.flat_at);
   for (const std::string& text : options.leave_out)
-    run.scan.leave_out.push_back(left_out(text));
+    run.scan.leave_out.push_back(left_out("--leave-out", text));
+  for (const std::string& text : options.leave_out_flats)
+    run.scan.leave_out_flats.push_back(left_out("--leave-out-flats", text));
   if (options.phase != PhaseChoice::None)
     run.phase = phase_options(options);
   if (options.zingers)

@@ -109,7 +109,7 @@ Views find_views(const Space& space, const Job& job, const Stripes& stripes,
 void write_views(const std::filesystem::path& path, const Scan& scan, const Views& views) {
   std::vector<std::size_t> order(views.angles.size());
   std::iota(order.begin(), order.end(), std::size_t(0));
-  std::ranges::sort(order, {}, [&](std::size_t p) { return scan.views()[p].number; });
+  std::ranges::sort(order, {}, [&](std::size_t p) { return scan.views()[p].time; });
   std::vector<double> degrees, shifts;
   for (const std::size_t p : order) {
     degrees.push_back(views.angles[p] / degree);
@@ -227,6 +227,38 @@ double fit_pair(const HostSinogram& sinogram, const std::vector<double>& angles)
   return best;
 }
 
+/// Whether values are finite and differ, so that there may be an axis.
+bool shows_something(const HostSinogram& sinogram) {
+  const auto [low, high] = std::ranges::minmax_element(sinogram.values);
+  return *high > *low && std::ranges::all_of(sinogram.values, [](float v) { return std::isfinite(v); });
+}
+
+/// Where the axis is, to a pixel or two, in a small part of the time that find_axis takes: for a first picture. Nothing where
+/// nothing is seen.
+std::optional<double> guess_axis(const Space& space, const Job& job, const DeviceView<float**>& sinogram) {
+  const HostSinogram host(sinogram);
+  if (!shows_something(host) || job.scan.is_tilt_series())
+    return {};
+  if (const MassFit mass = fit_mass(host, job.scan.angles()); mass.is_sound)
+    return mass.centre;
+  constexpr std::size_t few = 256;
+  const std::size_t bin = std::max<std::size_t>(1, host.width / few), columns = host.width / bin,
+                    step = std::max<std::size_t>(1, host.count / few);
+  if (bin == 1) // the search itself takes no time
+    return {};
+  std::vector<double> angles;
+  std::vector<float> values;
+  for (std::size_t p = 0; p < host.count; p += step) {
+    angles.push_back(job.scan.angles()[p]);
+    for (std::size_t x = 0; x < columns; ++x)
+      values.push_back(std::accumulate(host.row(p) + x * bin, host.row(p) + (x + 1) * bin,
+                                       0.F)); // sums, as any unit will do
+  }
+  const auto coarse = allocate<DeviceView<float**>>("coarse", angles.size(), columns);
+  Kokkos::deep_copy(Part<float*>(coarse.data(), coarse.size()), host_view(values));
+  return (find_centre(space, coarse, angles) + 0.5) * double(bin) - 0.5;
+}
+
 /// Says where the axis goes along the rows by their centres of mass, and how the detector is rolled then.
 void check_roll(const Job& job, const DeviceView<float**>& sinogram, const RowReader& row_of,
                 Provenance& provenance) {
@@ -271,12 +303,11 @@ double find_axis(const Space& space, const Job& job, const DeviceView<float**>& 
   const auto [least, most] = std::ranges::minmax(angles);
   const double last_pixel = job.width - 1;
   const HostSinogram host(sinogram);
-  {
+  if (!shows_something(host)) {
     const auto [low, high] = std::ranges::minmax_element(host.values);
-    if (!std::ranges::all_of(host.values, [](float v) { return std::isfinite(v); }) || !(*high > *low))
-      throw InputError(file + ": the axis is not found, as row " + std::to_string(job.middle_row()) +
-                       (*high > *low ? " has values that are not finite" : " has the same value everywhere") +
-                       "; use --centre");
+    throw InputError(file + ": the axis is not found, as row " + std::to_string(job.middle_row()) +
+                     (*high > *low ? " has values that are not finite" : " has the same value everywhere") +
+                     "; use --centre");
   }
   if (job.scan.is_tilt_series() && most - least < 170 * degree) {
     if (const MassFit mass = fit_mass(host, angles); mass.is_sound && mass.error < 0.25) {
@@ -404,8 +435,11 @@ MiddleSlice look_at_middle(const Space& space, const Job& job, const DeviceView<
   const bool by_witnesses = !options.centre && !options.half_acquisition;
   if (!options.centre && options.half_acquisition)
     found.centre = find_overlap(space, sinogram, job.scan.angles());
-  else if (by_witnesses)
+  else if (by_witnesses) {
+    if (const std::optional<double> guess = guess_axis(space, job, sinogram))
+      show({.centre = *guess, .attenuation = found.attenuation});
     found.centre = find_axis(space, job, sinogram, provenance, found.places);
+  }
   // Whatever the others compute on.
   found.centre = sum_over_processes(is_first_process() ? found.centre : 0);
   found.attenuation = sum_over_processes(is_first_process() ? found.attenuation : 0);
@@ -569,7 +603,7 @@ bool drop_frames(const StoredRow& seen, Job& job, Provenance& provenance) {
   for (std::size_t p = 0; p < views.size(); ++p) {
     bad.push_back(views[p].is_frame(seen.width));
     if (bad[p])
-      numbers.push_back(job.scan.views()[p].number);
+      numbers.push_back(std::int64_t(job.scan.views()[p].time));
   }
   if (numbers.empty())
     return false;

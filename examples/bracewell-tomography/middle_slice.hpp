@@ -38,7 +38,7 @@ double mean_attenuation(const DeviceView<float**>& sinogram);
 
 /// Looks at it, and searches the axis where that is not given. The same in all processes.
 /// @param row_of  of other rows, which tell of the detector's roll; empty: they are not looked at
-/// @param show    called in all processes when the axis is known, before other rows are read
+/// @param show    called in all processes before other rows are read: with a first guess of the axis, and when it is known
 MiddleSlice look_at_middle(const Space& space, const Job& job, const DeviceView<float**>& sinogram,
                            const RowReader& row_of, const ShowSlice& show, Provenance& provenance,
                            Timings& timings);

@@ -104,6 +104,10 @@ void add_scan_options(CLI::App& app, TomographyOptions& options) {
                  "leave out projections by their numbers, from 0 in the order of the file: 7,30:40")
       ->delimiter(',')
       ->type_name("N,BEGIN:END");
+  app.add_option("--leave-out-flats", options.leave_out_flats,
+                 "leave out flat frames by their numbers, from 0 in the order of their file: 3,5:8")
+      ->delimiter(',')
+      ->type_name("N,BEGIN:END");
   auto* const no_log = app.add_flag("--no-log", options.no_log, "data are attenuation already");
   app.add_flag("--log", options.take_log,
                "data are transmission. This is the default, unless there are no frames without object and "
@@ -120,7 +124,7 @@ void add_scan_options(CLI::App& app, TomographyOptions& options) {
       ->type_name(names_of(flats_between))
       ->default_str("linear");
   app.add_option("--binning", run.binning,
-                 "average squares of so many pixels a side; other options count these larger pixels")
+                 "average squares of this many pixels a side; other options count these larger pixels")
       ->check(CLI::IsMember({1, 2, 4, 8}))
       ->type_name("1|2|4|8")
       ->capture_default_str();
@@ -161,7 +165,7 @@ void add_detector_options(CLI::App& app, TomographyOptions& options) {
                  "ratio of the refractive index 1 - delta + i beta, for --phase")
       ->type_name("RATIO");
   app.add_option("--regularisation", options.regularisation,
-                 "for weak-object: more damps lost frequencies more")
+                 "for weak-object: a larger number damps lost frequencies more")
       ->check(CLI::PositiveNumber)
       ->capture_default_str();
   app.add_option("--hardening", run.hardening,
@@ -215,7 +219,7 @@ void add_stripe_options(CLI::App& app, TomographyOptions& options) {
       ->type_name("CYCLES")
       ->capture_default_str();
   app.add_option("--stripe-ratio", options.stripe_options.ratio,
-                 "for all: a stripe differs so many times more than all columns differ")
+                 "for all: a stripe differs this many times more than all columns differ")
       ->check(CLI::PositiveNumber)
       ->type_name("RATIO")
       ->capture_default_str();
@@ -235,9 +239,10 @@ void add_stripe_options(CLI::App& app, TomographyOptions& options) {
       })
       ->type_name("COLUMNS")
       ->capture_default_str();
-  app.add_option("--dead", options.stripe_options.dead,
-                 "interpolate columns that change so many times more or less than the columns beside them; 0 "
-                 "interpolates none. --stripes all does not take it")
+  app.add_option(
+         "--dead", options.stripe_options.dead,
+         "interpolate columns that change this many times more or less than the columns beside them; 0 "
+         "interpolates none. --stripes all does not take it")
       ->check([](const std::string& text) {
         const double ratio = std::strtod(text.c_str(), nullptr);
         return ratio == 0 || (ratio > 1 && ratio < 1e6) ? std::string()
@@ -291,7 +296,7 @@ void add_solver_options(CLI::App& app, TomographyOptions& options) {
       ->check(CLI::Range(1, 100000))
       ->needs(solver);
   app.add_option("--total-variation", options.total_variation,
-                 "for fista-tv: factor of the total variation, 0.1 by default; more flattens more")
+                 "for fista-tv: factor of the total variation, 0.1 by default; a larger factor flattens more")
       ->check(CLI::Range(0., 1e6))
       ->type_name("FACTOR")
       ->needs(solver);
@@ -305,7 +310,7 @@ void add_solver_options(CLI::App& app, TomographyOptions& options) {
       ->type_name("DEVIATION")
       ->needs(solver);
   app.add_option("--weights", options.weights,
-                 "transmission: weigh values as the noise of photons has it, dark ones less")
+                 "transmission: weigh values by the noise of photons, so that dark values count less")
       ->transform(CLI::CheckedTransformer(weights_of_values, CLI::ignore_case).description(""))
       ->type_name(names_of(weights_of_values))
       ->default_str("none")

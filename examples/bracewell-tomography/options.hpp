@@ -26,7 +26,7 @@ struct TomographyOptions {
   std::optional<double> total_variation;
   ValueWeights weights = ValueWeights::None;
   SolverOptions of_solver;
-  std::vector<std::string> leave_out;
+  std::vector<std::string> leave_out, leave_out_flats;
   std::optional<StripeChoice> stripes;
   PhaseChoice phase = PhaseChoice::None;
   double energy = 0, distance = 0, pixel_size = 0, delta_beta = 0; ///< keV, millimetres, micrometres

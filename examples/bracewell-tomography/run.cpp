@@ -222,10 +222,14 @@ RunResult reconstruct(const Space& space, const RunOptions& options, Provenance&
     return sinogram_of(space, job, stripes, of_middle ? of_middle : prepared, row);
   };
   const DeviceView<float**> sinogram = row_of(job.middle_row());
+  std::optional<double> shown;
   const auto show = [&](const MiddleSlice& found) {
     if (measuring || !is_first_process())
       return;
-    show_first(first, space, job, sinogram, found.centre);
+    constexpr double close = 0.5; // to where the last picture has the axis
+    if (!shown || std::abs(*shown - found.centre) > close)
+      show_first(first, space, job, sinogram, found.centre);
+    shown = found.centre;
     if (!found.places.empty())
       write_places(space, job, sinogram, found.places);
   };

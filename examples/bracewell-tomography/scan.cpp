@@ -91,22 +91,22 @@ Scan::Scan(const ScanOptions& options, Provenance& provenance) : options_(option
       return warnings;
     }());
   for (std::int64_t frame = 0; frame < stack_->count(); ++frame)
-    views_.push_back({frame, frame, 0});
+    scan_.frames.push_back({.place = frame, .time = double(frame)});
   const std::string key = parent_of(place.dataset) + "/image_key";
   if (stack_->hdf5() && stack_->hdf5()->has_dataset(key))
     read_image_key(key, provenance);
-  open_frames(flat_, options_.flat, usual.flat,
-              std::max<std::int64_t>(1, std::int64_t(options_.flat_at.size())));
-  open_frames(dark_, options_.dark, usual.dark, 1);
-  if (has_dark() && !has_flat())
+  open_frames(FrameKind::Flat, options_.flat, usual.flat,
+              options_.flat_at.empty() ? Numbers{0} : options_.flat_at);
+  open_frames(FrameKind::Dark, options_.dark, usual.dark, {0});
+  if (!all(FrameKind::Dark).empty() && all(FrameKind::Flat).empty())
     throw InputError(path().string() + ": has " + (options_.dark.empty() ? "dark frames" : options_.dark) +
                      " but no " + (options_.flat.empty() ? "flat frames" : options_.flat));
-  check_frames(provenance);
   if (const auto angles = place_of_angles())
     take_angles(*angles, provenance);
   else
     make_angles(provenance);
-  leave_out(provenance);
+  check_frames(provenance);
+  leave_out(FrameKind::Projection, options_.leave_out, "--leave-out", provenance);
   leave_out_unwritten(provenance);
   sort_views(provenance);
 }
@@ -210,46 +210,48 @@ void Scan::read_image_key(const std::string& name, Provenance& provenance) {
   if (std::int64_t(keys.size()) != stack_->count())
     stack_->hdf5()->fail(name, "expected " + std::to_string(stack_->count()) +
                                    " values, one per frame, found " + std::to_string(keys.size()));
-  views_.clear();
-  Numbers dark;
-  std::int64_t others = 0;
-  for (std::int64_t frame = 0; frame < stack_->count(); ++frame) {
-    const std::int64_t key = keys[std::size_t(frame)], number = std::int64_t(views_.size());
-    if (key == 0) {
-      views_.push_back({frame, number, 0});
-    } else if (key == 1) {
-      if (flat_.sets.empty() || flat_times_.back() != number) {
-        flat_.sets.emplace_back();
-        flat_times_.push_back(number);
-      }
-      flat_.sets.back().push_back(frame);
-    } else if (key == 2) {
-      dark.push_back(frame);
-    } else {
-      ++others;
-    }
+  std::int64_t number = 0, others = 0; // of projections
+  for (ScanFrame& frame : scan_.frames) {
+    const std::int64_t key = keys[std::size_t(frame.place)];
+    frame.kind = key >= 0 && key < 3 ? FrameKind(key) : FrameKind::Other;
+    others += frame.kind == FrameKind::Other;
+    // Frames of other kinds were taken before the projection of the next number.
+    frame.time = key == 0 ? double(number++) : double(number) - 0.5;
   }
-  if (views_.empty())
+  if (number == 0)
     stack_->hdf5()->fail(name, "has no 0, which projections have");
-  if (!flat_.sets.empty())
+  if (!all(FrameKind::Flat).empty())
     flat_.stack = stack_;
-  if (!dark.empty())
-    dark_.stack = stack_, dark_.sets = {dark};
+  if (!all(FrameKind::Dark).empty())
+    dark_.stack = stack_;
   provenance.took(path(),
-                  "from " + name + " " + std::to_string(views_.size()) + " projections" +
+                  "from " + name + " " + std::to_string(number) + " projections" +
                       (others > 0 ? " and " + std::to_string(others) + " frames that are none of all" : ""));
 }
 
-void Scan::open_frames(Frames& frames, const std::string& name, const std::string& usual, std::int64_t sets) {
-  if (name.empty()) {
-    frames = {};
-    return;
-  }
-  const FramePlace place = FramePlace::of(name, options_.file);
-  if (name == usual && !(stack_->hdf5() && !place.dataset.empty() && Hdf5Reader(options_.file).has(name)))
+std::vector<ScanFrame*> Scan::all(FrameKind kind) {
+  std::vector<ScanFrame*> result;
+  for (ScanFrame& frame : scan_.frames)
+    if (frame.kind == kind)
+      result.push_back(&frame);
+  return result;
+}
+
+/// @param times  numbers of the projections before which frames were taken, as many each time
+void Scan::open_frames(FrameKind kind, const std::string& name, const std::string& usual,
+                       const std::vector<std::int64_t>& times) {
+  const FramePlace place = name.empty() ? FramePlace{} : FramePlace::of(name, options_.file);
+  if (!name.empty() && name == usual &&
+      !(stack_->hdf5() && !place.dataset.empty() && Hdf5Reader(options_.file).has(name)))
     return; // those of an image_key, or none
-  frames = {.stack = std::make_shared<const FrameStack>(place, false), .sets = {}, .means = {}};
+  std::erase_if(scan_.frames, [&](const ScanFrame& frame) { return frame.kind == kind; });
+  Frames& frames = kind == FrameKind::Flat ? flat_ : dark_;
+  frames = {};
+  if (name.empty())
+    return;
+  frames.stack = std::make_shared<const FrameStack>(place, false);
   const FrameStack& stack = *frames.stack;
+  const auto sets = std::int64_t(times.size());
   if (stack.rows() != rows() || stack.width() != width())
     throw InputError(place.text() + ": expected frames [any, " + std::to_string(rows()) + ", " +
                      std::to_string(width()) + "] as the projections have, found shape " +
@@ -258,25 +260,29 @@ void Scan::open_frames(Frames& frames, const std::string& name, const std::strin
     throw InputError(path().string() + ": expected a multiple of " + std::to_string(sets) +
                      " frames without object, as many at every time of --flat-at, found " +
                      std::to_string(stack.count()));
-  for (std::int64_t frame = 0; frame < stack.count(); ++frame) {
-    if (frame % (stack.count() / sets) == 0)
-      frames.sets.emplace_back();
-    frames.sets.back().push_back(frame);
+  const Numbers unwritten = stack.hdf5() ? stack.hdf5()->never_written(place.dataset) : Numbers();
+  std::int64_t written = 0; // of a time
+  for (std::int64_t frame = 0, of_time = stack.count() / sets; frame < stack.count(); ++frame) {
+    const bool valid = !std::ranges::binary_search(unwritten, frame);
+    scan_.frames.push_back({.place = frame,
+                            .kind = kind,
+                            .time = double(times[std::size_t(frame / of_time)]) - 0.5,
+                            .valid = valid});
+    written = (frame % of_time == 0 ? 0 : written) + valid;
+    if (frame % of_time == of_time - 1 && written == 0)
+      stack.hdf5()->fail(place.dataset, "has frames that were never written, which read as zeros");
   }
-  if (stack.hdf5())
-    for (const std::int64_t frame : stack.hdf5()->never_written(place.dataset))
-      for (Numbers& set : frames.sets)
-        if (std::erase(set, frame) > 0 && set.empty())
-          stack.hdf5()->fail(place.dataset, "has frames that were never written, which read as zeros");
-  if (&frames == &flat_)
-    flat_times_ = sets > 1 ? options_.flat_at : Numbers{0};
 }
 
 /// Leaves out flat and dark frames whose brightness is not that of the others: the shutter was closed, or open.
 void Scan::check_frames(Provenance& provenance) {
-  if (options_.flat_at.size() > 1 && flat_.sets.size() != options_.flat_at.size())
-    throw InputError(path().string() + ": expected a multiple of " + std::to_string(options_.flat_at.size()) +
-                     " frames without object, as many at every time of --flat-at, found none");
+  leave_out(FrameKind::Flat, options_.leave_out_flats, "--leave-out-flats", provenance);
+  std::vector<std::vector<ScanFrame>> sets[2] = {scan_.flats(), {scan_.valid(FrameKind::Dark)}};
+  if (options_.flat_at.size() > 1 && sets[0].size() != options_.flat_at.size())
+    throw InputError(path().string() + ": expected flat frames at each of the " +
+                     std::to_string(options_.flat_at.size()) +
+                     " times of --flat-at, and projections between them, found flat frames of " +
+                     std::to_string(sets[0].size()) + (sets[0].size() == 1 ? " time" : " times"));
   const auto brightness = [&](const Frames& frames, std::int64_t number) {
     std::vector<float> row(static_cast<std::size_t>(width()));
     frames.stack->read_floats(number, 1, rows() / 2, 1, row);
@@ -286,16 +292,16 @@ void Scan::check_frames(Provenance& provenance) {
         values.push_back(value);
     return values.empty() ? 0 : median(values);
   };
-  std::vector<std::vector<double>> all[2];
+  std::vector<std::vector<double>> values[2];
   double typical[2] = {0, 0};
   Frames* const kinds[] = {&flat_, &dark_};
   for (int kind = 0; kind < 2; ++kind) {
     std::vector<double> together;
-    for (const Numbers& set : kinds[kind]->sets) {
-      all[kind].emplace_back();
-      for (const std::int64_t number : set)
-        all[kind].back().push_back(brightness(*kinds[kind], number));
-      together.insert(together.end(), all[kind].back().begin(), all[kind].back().end());
+    for (const auto& set : sets[kind]) {
+      values[kind].emplace_back();
+      for (const ScanFrame& frame : set)
+        values[kind].back().push_back(brightness(*kinds[kind], frame.place));
+      together.insert(together.end(), values[kind].back().begin(), values[kind].back().end());
     }
     typical[kind] = together.empty() ? 0 : median(together);
   }
@@ -303,15 +309,20 @@ void Scan::check_frames(Provenance& provenance) {
   std::int64_t counts[2] = {0, 0};
   for (int kind = 0; kind < 2; ++kind) {
     Numbers left_out;
-    for (std::size_t k = 0; k < kinds[kind]->sets.size(); ++k) {
-      Numbers& set = kinds[kind]->sets[k];
-      const double middle = median(all[kind][k]), most = (kind == 0 ? 0.2 : 0.05) * contrast;
-      Numbers kept, others;
-      for (std::size_t i = 0; i < set.size(); ++i)
-        (set.size() > 2 && contrast > 0 && std::abs(all[kind][k][i] - middle) > most ? others : kept)
-            .push_back(set[i]);
+    for (std::size_t k = 0; k < sets[kind].size(); ++k) {
+      if (sets[kind][k].empty())
+        continue;
+      Numbers set, kept, others;
+      const double middle = median(values[kind][k]), most = (kind == 0 ? 0.2 : 0.05) * contrast;
+      for (std::size_t i = 0; i < sets[kind][k].size(); ++i) {
+        set.push_back(sets[kind][k][i].place);
+        const bool differs = std::abs(values[kind][k][i] - middle) > most;
+        (sets[kind][k].size() > 2 && contrast > 0 && differs ? others : kept).push_back(set.back());
+      }
       if (3 * others.size() <= set.size()) { // few, which something went wrong with
         left_out.insert(left_out.end(), others.begin(), others.end());
+        for (ScanFrame* const frame : all(kind == 0 ? FrameKind::Flat : FrameKind::Dark))
+          frame->valid = frame->valid && std::ranges::find(others, frame->place) == others.end();
         set = kept;
       } else {
         provenance.assume(kinds[kind]->stack->place().text() + ": " + std::to_string(others.size()) + " of " +
@@ -319,6 +330,7 @@ void Scan::check_frames(Provenance& provenance) {
                           " frames differ in brightness from the others: all are averaged" +
                           (kind == 0 ? "; --flat-at says when they were taken" : ""));
       }
+      kinds[kind]->sets.push_back(set);
       counts[kind] += std::int64_t(set.size());
     }
     if (!left_out.empty())
@@ -364,10 +376,11 @@ void Scan::take_angles(const FramePlace& place, Provenance& provenance) {
     hdf5.emplace(place.file);
   std::vector<double> angles = hdf5 ? hdf5->read<double>(place.dataset) : read_angle_text(place.file);
   const auto fail = [&](const std::string& message) { throw InputError(place.text() + ": " + message); };
-  const std::size_t count = views_.size();
+  const std::vector<ScanFrame*> views = all(FrameKind::Projection);
+  const std::size_t count = views.size();
   if (angles.size() == std::size_t(stack_->count()) && angles.size() != count) { // of all frames
     for (std::size_t p = 0; p < count; ++p)
-      angles[p] = angles[std::size_t(views_[p].frame)];
+      angles[p] = angles[std::size_t(views[p]->place)];
     angles.resize(count);
   } else if (const TiffReader* const tiff = stack_->tiff(); tiff && tiff->series() && angles.size() > count) {
     // Files are missing: their numbers say which angles are those of the others.
@@ -413,9 +426,9 @@ void Scan::take_angles(const FramePlace& place, Provenance& provenance) {
                                                        : ' ' + unit));
   double largest_step = 0;
   for (std::size_t p = 0; p < count; ++p) {
-    views_[p].angle = angles[p] * *factor;
+    views[p]->angle = angles[p] * *factor;
     if (p > 0)
-      largest_step = std::max(largest_step, std::abs(views_[p].angle - views_[p - 1].angle));
+      largest_step = std::max(largest_step, std::abs(views[p]->angle - views[p - 1]->angle));
   }
   if (largest_step > turn)
     provenance.assume(
@@ -426,7 +439,8 @@ void Scan::take_angles(const FramePlace& place, Provenance& provenance) {
 void Scan::make_angles(Provenance& provenance) {
   if (options_.span && !(std::abs(*options_.span) > 0 && std::abs(*options_.span) < 1e6))
     throw InputError("--span: expected degrees other than 0, found " + shortest(*options_.span));
-  const std::size_t projections = views_.size();
+  const std::vector<ScanFrame*> views = all(FrameKind::Projection);
+  const std::size_t projections = views.size();
   std::int64_t count = std::int64_t(projections);
   // Numbers that are missing among files are views that are missing.
   const TiffReader* const tiff = stack_->tiff();
@@ -439,8 +453,8 @@ void Scan::make_angles(Provenance& provenance) {
     if (increasing && last - first + 1 > count && last - first + 1 < 2 * count) {
       provenance.assume(path().string() + ": " + std::to_string(last - first + 1 - count) +
                         " numbers are missing among its files: even angles leave them out");
-      for (View& view : views_)
-        view.number = numbered(tiff->file_of(view.frame)).second - first;
+      for (ScanFrame* const view : views)
+        view->time = double(numbered(tiff->file_of(view->place)).second - first);
       count = last - first + 1;
     }
   }
@@ -449,23 +463,33 @@ void Scan::make_angles(Provenance& provenance) {
                       " even ones over 180 degrees are assumed; use --span and --first-angle");
   const double span = options_.span.value_or(180), first = options_.first_angle.value_or(0); // degrees
   const auto steps = static_cast<double>(options_.both_ends ? std::max<std::int64_t>(1, count - 1) : count);
-  for (View& view : views_)
-    view.angle = (first + span * double(view.number) / steps) * degree; // to the last bit those of a file
+  for (ScanFrame* const view : views)
+    view->angle = (first + span * view->time / steps) * degree; // to the last bit those of a file
 }
 
-void Scan::leave_out(Provenance& provenance) {
-  const std::size_t before = views_.size();
-  for (const IndexRange& range : options_.leave_out) {
-    if (range.begin < 0 || range.end <= range.begin || range.end > std::int64_t(before))
-      throw InputError(path().string() + ": expected --leave-out within 0:" + std::to_string(before) +
+void Scan::leave_out(FrameKind kind, const std::vector<IndexRange>& ranges, const std::string& option,
+                     Provenance& provenance) {
+  const std::vector<ScanFrame*> frames = all(kind);
+  const bool projections = kind == FrameKind::Projection;
+  const auto count = std::int64_t(frames.size());
+  for (const IndexRange& range : ranges) {
+    if (range.begin < 0 || range.end <= range.begin || range.end > count)
+      throw InputError(path().string() + ": expected " + option + " within 0:" + std::to_string(count) +
                        ", found " + std::to_string(range.begin) + ":" + std::to_string(range.end));
-    std::erase_if(views_,
-                  [&](const View& view) { return view.number >= range.begin && view.number < range.end; });
+    for (std::int64_t i = 0; i < count; ++i) {
+      ScanFrame& frame = *frames[std::size_t(i)];
+      const double number = projections ? frame.time : double(i);
+      frame.valid = frame.valid && !(number >= double(range.begin) && number < double(range.end));
+    }
   }
-  if (views_.empty())
-    throw InputError(path().string() + ": --leave-out leaves no projection");
-  if (views_.size() < before)
-    provenance.took(path(), std::to_string(views_.size()) + " of " + std::to_string(before) + " projections");
+  if (ranges.empty())
+    return;
+  const auto left = std::ranges::count_if(frames, &ScanFrame::valid);
+  if (left == 0)
+    throw InputError(path().string() + ": " + option + " leaves no " +
+                     (projections ? "projection" : "flat frame"));
+  provenance.took(path(), std::to_string(left) + " of " + std::to_string(count) +
+                              (projections ? " projections" : " flat frames"));
 }
 
 /// Leaves out frames that the file has room for and no values: the scan stopped early.
@@ -474,32 +498,38 @@ void Scan::leave_out_unwritten(Provenance& provenance) {
   if (!stack_->hdf5())
     return;
   const Numbers unwritten = stack_->hdf5()->never_written(place.dataset);
-  const auto is_unwritten = [&](const View& view) {
-    return std::ranges::binary_search(unwritten, view.frame);
-  };
-  const auto first = std::ranges::find_if(views_, is_unwritten);
-  if (first == views_.end())
+  std::vector<ScanFrame*> views;
+  for (ScanFrame* const view : all(FrameKind::Projection))
+    if (view->valid)
+      views.push_back(view);
+  const auto of = std::int64_t(views.size());
+  std::erase_if(views,
+                [&](const ScanFrame* view) { return !std::ranges::binary_search(unwritten, view->place); });
+  if (views.empty())
     return;
-  const auto count = std::ranges::count_if(views_, is_unwritten);
-  const auto last = std::find_if(views_.rbegin(), views_.rend(), is_unwritten);
-  const std::string range = std::to_string(first->number) + ":" + std::to_string(last->number + 1);
-  provenance.unusable(
-      {.file = path().string() + ": " + place.dataset,
-       .count = count,
-       .of = std::int64_t(views_.size()),
-       .what = "frames",
-       .why = "were never written (projection " + std::to_string(first->number) + " is the first)",
-       .done = "they are left out",
-       .remedy = "did the scan stop early? --leave-out " + range + " goes on without them"});
-  std::erase_if(views_, is_unwritten);
+  for (ScanFrame* const view : views)
+    view->valid = false;
+  const auto number = [](const ScanFrame* view) { return std::int64_t(view->time); };
+  const std::string first = std::to_string(number(views.front()));
+  provenance.unusable({.file = path().string() + ": " + place.dataset,
+                       .count = std::int64_t(views.size()),
+                       .of = of,
+                       .what = "frames",
+                       .why = "were never written (projection " + first + " is the first)",
+                       .done = "they are left out",
+                       .remedy = "did the scan stop early? --leave-out " + first + ":" +
+                                 std::to_string(number(views.back()) + 1) + " goes on without them"});
 }
 
 void Scan::drop(const std::vector<bool>& views) {
   const std::size_t frame = unpacked_.size() / std::max<std::size_t>(1, views_.size());
   std::size_t kept = 0;
+  const std::vector<ScanFrame*> frames = all(FrameKind::Projection);
   for (std::size_t p = 0; p < views.size(); ++p) {
-    if (views[p])
+    if (views[p]) {
+      (*std::ranges::find(frames, views_[p].place, &ScanFrame::place))->valid = false;
       continue;
+    }
     views_[kept] = views_[p];
     angles_[kept] = angles_[p];
     if (kept < p)
@@ -512,37 +542,11 @@ void Scan::drop(const std::vector<bool>& views) {
   unpacked_.resize(kept * frame);
 }
 
-/// Puts views in the order of their angles, unless they follow each other already.
 void Scan::sort_views(Provenance& provenance) {
-  bool rising = true, falling = true;
-  for (std::size_t p = 1; p < views_.size(); ++p) {
-    rising = rising && views_[p].angle >= views_[p - 1].angle;
-    falling = falling && views_[p].angle <= views_[p - 1].angle;
-  }
-  const double span = std::abs(views_.back().angle - views_.front().angle);
-  const bool small_steps = span < 5 * degree * double(views_.size());
-  if (!(rising || falling) || (span > 1.01 * turn && !small_steps)) {
-    std::vector<View> folded = views_;
-    const double first = std::ranges::min(views_, {}, &View::angle).angle;
-    for (View& view : folded) {
-      view.angle -= turn * std::floor((view.angle - first) / turn);
-      if (view.angle - first > turn - 1e-9)
-        view.angle = first;
-    }
-    std::ranges::stable_sort(folded, {}, &View::angle);
-    // They begin after the largest gap.
-    std::size_t begin = 0;
-    double largest = folded.front().angle + turn - folded.back().angle;
-    for (std::size_t p = 1; p < folded.size(); ++p)
-      if (const double gap = folded[p].angle - folded[p - 1].angle; gap > largest + 1e-9)
-        largest = gap, begin = p;
-    for (std::size_t p = 0; p < begin; ++p)
-      folded[p].angle += turn;
-    std::ranges::rotate(folded, folded.begin() + std::ptrdiff_t(begin));
-    views_ = folded;
+  views_ = scan_.valid(FrameKind::Projection);
+  if (sort_by_angle(views_))
     provenance.took(path(), "projections that were not taken in the order of their angles; they are sorted");
-  }
-  for (const View& view : views_)
+  for (const ScanFrame& view : views_)
     angles_.push_back(view.angle);
 }
 
@@ -559,7 +563,7 @@ void Scan::unpack(std::int64_t first, std::int64_t count) {
   Stage stage{.name = "unpack", .threads = std::max(1, int(std::thread::hardware_concurrency()))};
   stage.work = [&](std::int64_t item) {
     // Parts of the file begin at multiples of their frames, views perhaps not.
-    const std::int64_t shift = views_.front().frame % together,
+    const std::int64_t shift = views_.front().place % together,
                        begin = std::max<std::int64_t>(0, item * together - shift),
                        number = std::min((item + 1) * together - shift, angles) - begin;
     if (number <= 0)
@@ -587,8 +591,8 @@ void Scan::read_views(std::int64_t begin, std::int64_t number, std::int64_t firs
   const auto frame = bytes.size() / std::size_t(number);
   for (std::int64_t view = 0; view < number;) { // those that follow each other in the file at once
     std::int64_t run = 1;
-    const std::int64_t place = views_[std::size_t(begin + view)].frame;
-    while (view + run < number && views_[std::size_t(begin + view + run)].frame == place + run)
+    const std::int64_t place = views_[std::size_t(begin + view)].place;
+    while (view + run < number && views_[std::size_t(begin + view + run)].place == place + run)
       ++run;
     stack_->read(place, run, first, count,
                  bytes.subspan(std::size_t(view) * frame, std::size_t(run) * frame));
@@ -602,21 +606,10 @@ void Scan::read_flat(std::int64_t set, std::int64_t first, std::int64_t count,
 }
 
 std::vector<float> Scan::flat_places() const {
-  const Numbers& times = flat_times_;
-  std::vector<float> places;
-  for (std::size_t p = 0; times.size() > 1 && p < views_.size(); ++p) {
-    const std::int64_t number = views_[p].number;
-    const double time = double(number) + 0.5; // a set was taken before the projection of its number
-    const auto next = std::ranges::upper_bound(times, number);
-    if (next == times.begin() || next == times.end()) {
-      places.push_back(next == times.begin() ? 0.F : float(times.size() - 1));
-      continue;
-    }
-    const double share = (time - double(next[-1])) / double(next[0] - next[-1]);
-    places.push_back(float(next - times.begin() - 1) +
-                     float(options_.nearest_flat ? std::round(share) : share));
-  }
-  return places;
+  if (flat_.sets.size() < 2)
+    return {};
+  const std::vector<double> places = scan_.flat_places(views_, options_.nearest_flat);
+  return {places.begin(), places.end()};
 }
 
 void Scan::read_dark(std::int64_t first, std::int64_t count, std::span<float> values) const {

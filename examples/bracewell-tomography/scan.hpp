@@ -4,6 +4,8 @@
 #include "bracewell-tomography/frame_stack.hpp"
 #include "common/provenance.hpp"
 
+#include <bracewell/tomography/scan.hpp>
+
 #include <algorithm>
 #include <cstdint>
 #include <filesystem>
@@ -39,15 +41,9 @@ struct ScanOptions {
   bool both_ends = false;                   ///< the last one is at `span` itself
   /// Projections before which flat frames were taken, as many each time, in order; empty: their mean is for all.
   std::vector<std::int64_t> flat_at = {};
-  bool nearest_flat = false;              ///< of these times, instead of a line between two of them
-  std::vector<IndexRange> leave_out = {}; ///< projections, counted from 0 in the order of the file
-};
-
-/// A projection.
-struct View {
-  std::int64_t frame;  ///< its place in the file
-  std::int64_t number; ///< counted from 0 in the order in which they were taken
-  double angle;        ///< radians
+  bool nearest_flat = false;                    ///< of these times, instead of a line between two of them
+  std::vector<IndexRange> leave_out = {};       ///< projections, counted from 0 in the order of the file
+  std::vector<IndexRange> leave_out_flats = {}; ///< flat frames, likewise
 };
 
 /// A scan by parallel beam, open for reading: HDF5 in the layout of Scientific Data Exchange (De Carlo et
@@ -65,7 +61,8 @@ public:
   std::int64_t rows() const { return stack_->rows(); }
   std::int64_t width() const { return stack_->width(); }
   const std::vector<double>& angles() const { return angles_; } ///< radians
-  const std::vector<View>& views() const { return views_; }     ///< of these angles
+  /// Projections of these angles; times count them from 0 in the order in which they were taken.
+  const std::vector<ScanFrame>& views() const { return views_; }
   bool is_tilt_series() const { return stack_->mrc() != nullptr; }
   bool has_flat() const { return !flat_.sets.empty(); }
   bool has_dark() const { return !dark_.sets.empty(); }
@@ -73,6 +70,8 @@ public:
   std::int64_t flat_sets() const { return std::max<std::int64_t>(1, std::int64_t(flat_.sets.size())); }
   /// For every projection the place of its flat field among those times; empty where there is one.
   std::vector<float> flat_places() const;
+  /// All frames that are known, of every kind, and which of them are left out.
+  const TomographyScan& frames() const { return scan_; }
 
   /// How the projections are stored.
   StoredFormat format() const { return stack_->format(); }
@@ -95,14 +94,18 @@ private:
   /// Frames without object or without beam.
   struct Frames {
     std::shared_ptr<const FrameStack> stack = {};
-    std::vector<Numbers> sets = {}; ///< frames of the stack that are averaged, of every time
+    std::vector<Numbers> sets = {}; ///< places in the stack of frames that are averaged, of every time
     /// Of files that would be read whole for a few rows: [sets, rows, width].
     std::vector<float> means = {};
   };
   void open_series(Provenance& provenance);
   void open_hdf5();
   void read_image_key(const std::string& name, Provenance& provenance);
-  void open_frames(Frames& frames, const std::string& name, const std::string& usual, std::int64_t sets);
+  std::vector<ScanFrame*> all(FrameKind kind);
+  void open_frames(FrameKind kind, const std::string& name, const std::string& usual,
+                   const std::vector<std::int64_t>& times);
+  void leave_out(FrameKind kind, const std::vector<IndexRange>& ranges, const std::string& option,
+                 Provenance& provenance);
   void check_frames(Provenance& provenance);
   void read_mean(const Frames& frames, std::int64_t set, std::int64_t first, std::int64_t count,
                  std::span<float> values) const;
@@ -112,15 +115,14 @@ private:
   std::optional<FramePlace> place_of_angles() const;
   void take_angles(const FramePlace& place, Provenance& provenance);
   void make_angles(Provenance& provenance);
-  void leave_out(Provenance& provenance);
   void leave_out_unwritten(Provenance& provenance);
   void sort_views(Provenance& provenance);
 
   ScanOptions options_;
   std::shared_ptr<const FrameStack> stack_; ///< of the projections, which may hold other frames, too
   Frames flat_, dark_;
-  Numbers flat_times_; ///< projections before every set
-  std::vector<View> views_;
+  TomographyScan scan_;
+  std::vector<ScanFrame> views_;
   std::vector<double> angles_;
   std::vector<std::byte> unpacked_; ///< [angles, rows, width]: those from first_unpacked_ on
   std::int64_t first_unpacked_ = 0;

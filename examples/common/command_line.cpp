@@ -285,8 +285,9 @@ void add_picture_format(CLI::App& app, std::string& ending) {
 }
 
 void add_reproducible(CLI::App& app, bool& reproducible) {
-  app.add_flag("--reproducible", reproducible,
-               "add in a fixed order: as many processes give the same bits in every run, a little slower");
+  app.add_flag(
+      "--reproducible", reproducible,
+      "add in a fixed order: runs with the same number of processes give the same bits, a little slower");
 }
 
 void put_under(CLI::App& app, const std::string& heading, const std::vector<std::string>& options) {

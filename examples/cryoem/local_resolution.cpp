@@ -16,22 +16,35 @@
 namespace Bracewell::Examples {
 namespace {
 
-/// Windows of a map around the middles of boxes that begin at `corners`; what is outside of the map is 0.
-struct CutWindows {
-  Map map, window, windows; ///< the second: [1, size, size, size]
+/// Windows of a map from `corners` on, folded: elements that are a multiple of the folded size apart are summed, so that the
+/// transform has every so many of the window's frequencies. What is outside of the map is 0.
+struct FoldWindows {
+  Map map, window, folded; ///< the last: [windows, size, size, size], at least half of the window's size
   DeviceView<int* [3]> corners;
 
   template <class Team>
   KOKKOS_FUNCTION void operator()(const Team& team) const {
-    const int n = static_cast<int>(map.extent(1)), size = static_cast<int>(window.extent(1));
-    const int i = team.league_rank() / size, z = team.league_rank() % size;
-    const int at_z = corners(i, 2) + z, at_y = corners(i, 1), at_x = corners(i, 0);
-    Kokkos::parallel_for(Kokkos::TeamThreadRange(team, size), [&](int y) {
-      const bool inside = at_z >= 0 && at_z < n && at_y + y >= 0 && at_y + y < n;
-      Kokkos::parallel_for(Kokkos::ThreadVectorRange(team, size), [&](int x) {
-        const bool known = inside && at_x + x >= 0 && at_x + x < n;
-        windows(i, z, y, x) = known ? map(0, at_z, at_y + y, at_x + x) * window(0, z, y, x) : 0;
-      });
+    const int n = static_cast<int>(map.extent(1)), size = static_cast<int>(folded.extent(1)),
+              all = static_cast<int>(window.extent(1));
+    const int i = team.league_rank() / size, first_z = team.league_rank() % size;
+    const int at_x = corners(i, 0), begin = Kokkos::max(0, -at_x), end = Kokkos::min(all, n - at_x);
+    Kokkos::parallel_for(Kokkos::TeamThreadRange(team, size), [&](int first_y) {
+      float* const row = &folded(i, first_z, first_y, 0);
+      Kokkos::parallel_for(Kokkos::ThreadVectorRange(team, size), [&](int x) { row[x] = 0; });
+      for (int z = first_z; z < all; z += size)
+        for (int y = first_y; y < all; y += size) {
+          const int map_z = corners(i, 2) + z, map_y = corners(i, 1) + y;
+          if (map_z < 0 || map_z >= n || map_y < 0 || map_y >= n)
+            continue;
+          const float* const own = &map(0, map_z, map_y, 0) + at_x;
+          const float* const shape = &window(0, z, y, 0);
+          for (int from = 0; from < all; from += size) {
+            Kokkos::parallel_for(Kokkos::ThreadVectorRange(team, size), [&](int x) {
+              if (from + x >= begin && from + x < end) // each element has one thread
+                row[x] += shape[from + x] * own[from + x];
+            });
+          }
+        }
     });
   }
 };
@@ -47,14 +60,16 @@ struct FillMap {
     const int z = static_cast<int>(row / n), y = static_cast<int>(row % n);
     for (int x = 0; x < n; ++x) {
       const double place[3] = {double(z - n / 2), double(y - n / 2), double(x - n / 2)};
-      const double squared = place[0] * place[0] + place[1] * place[1] + place[2] * place[2];
+      map(0, z, y, x) = 0;
+      if (place[0] * place[0] + place[1] * place[1] + place[2] * place[2] > radius * radius)
+        continue;
       int first[3];
       double part[3], sum = 0, weights = 0;
       for (int i = 0; i < 3; ++i) {
         first[i] = Kokkos::clamp(static_cast<int>(Kokkos::floor(place[i] / step)), -side, side - 1);
         part[i] = Kokkos::clamp(place[i] / step - first[i], 0.0, 1.0);
       }
-      for (int corner = 0; corner < 8 && squared <= radius * radius; ++corner) {
+      for (int corner = 0; corner < 8; ++corner) {
         int point[3];
         double weight = 1;
         for (int i = 0; i < 3; ++i) {
@@ -66,7 +81,8 @@ struct FillMap {
         if (value >= 0)
           sum += weight * value, weights += weight;
       }
-      map(0, z, y, x) = sum > 0 ? static_cast<float>(unit * weights / sum) : 0;
+      if (sum > 0)
+        map(0, z, y, x) = static_cast<float>(unit * weights / sum);
     }
   }
 };
@@ -85,7 +101,9 @@ LocalResolution local_resolution(const Space& space, const Map& first, const Map
   const int box = static_cast<int>(first.extent(1));
   // Half of the width is flat; so much more falls off on each side.
   const SoftSphere shape{.radius = width / 4, .edge = width / 2};
-  const int size = static_cast<int>(next_fast_size(static_cast<std::int64_t>(std::ceil(1.5 * width)), true));
+  const int all = static_cast<int>(std::ceil(1.5 * width));
+  // A window's frequencies say the same within one over its width, so no more of them are taken.
+  const int size = static_cast<int>(next_fast_size(static_cast<std::int64_t>(std::ceil(width)), true));
   const auto shells = static_cast<std::size_t>((size + 1) / 2);
   const double step = std::max(1.0, std::floor(width / 2));
   const int side = static_cast<int>(std::ceil(std::min(within.radius, box / 2.0) / step));
@@ -93,18 +111,18 @@ LocalResolution local_resolution(const Space& space, const Map& first, const Map
   for (int z = -side; z <= side; ++z)
     for (int y = -side; y <= side; ++y)
       for (int x = -side; x <= side; ++x)
-        if (std::sqrt(double(z * z + y * y + x * x)) * step <= within.radius + step)
+        if (std::sqrt(double(z * z + y * y + x * x)) * step <= within.radius)
           points.push_back({x, y, z});
   const auto length = static_cast<std::size_t>(2 * side + 1);
   const DeviceView<float***> frequency("Bracewell::examples::frequency", length, length, length);
   const auto frequency_on_host = Kokkos::create_mirror_view(frequency);
   Kokkos::deep_copy(frequency_on_host, -1.0f);
 
-  const auto window = allocate<Map>("window", 1, size, size, size);
+  const auto window = allocate<Map>("window", 1, all, all, all);
   Kokkos::deep_copy(space, window, 1.0f);
   apply_mask(space, window, shape);
   const std::array<Map, 2> maps = flattened(space, first, second);
-  const std::size_t of_window = 4 * sizeof(float) * window.size();
+  const std::size_t of_window = 4 * sizeof(float) * static_cast<std::size_t>(size * size * size);
   const std::size_t together = std::clamp<std::size_t>(bytes / of_window, 1, points.size());
   const auto windows = allocate<Map>("windows", together, size, size, size);
   std::array<MapSpectrum, 2> spectra;
@@ -119,15 +137,15 @@ LocalResolution local_resolution(const Space& space, const Map& first, const Map
   for (std::size_t begin = 0; begin < points.size(); begin += together) {
     for (std::size_t i = 0; i < together; ++i) // the last ones once more where there are too few
       for (std::size_t axis = 0; axis < 3; ++axis)
-        on_host(i, axis) = box / 2 - size / 2 +
-                           points[std::min(begin + i, points.size() - 1)][axis] * static_cast<int>(step);
+        on_host(i, axis) =
+            box / 2 - all / 2 + points[std::min(begin + i, points.size() - 1)][axis] * static_cast<int>(step);
     Kokkos::deep_copy(space, on_device, on_host);
     for (const std::size_t half : {0, 1}) {
       const int teams = static_cast<int>(together) * size;
       const auto policy = kernels_run_on_host ? Kokkos::TeamPolicy<Space>(space, teams, 1)
                                               : Kokkos::TeamPolicy<Space>(space, teams, 8, 32);
-      Kokkos::parallel_for("Bracewell::examples::cut_windows", policy,
-                           CutWindows{maps[half], window, windows, on_device});
+      Kokkos::parallel_for("Bracewell::examples::fold_windows", policy,
+                           FoldWindows{maps[half], window, windows, on_device});
       forward.execute(space, windows, spectra[half]);
     }
     fourier_shell_correlation(space, spectra[0], spectra[1], curves);

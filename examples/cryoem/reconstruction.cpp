@@ -467,7 +467,8 @@ Map Reconstruction::seen_by(const MapWeight& weight, std::uint64_t molecule, std
 
 NormaliseOptions Reconstruction::division() const {
   const bool noisy = powers_ && std::ranges::any_of(powers_->noise, [](double noise) { return noise > 0; });
-  return {.floor = options_.floor, .edge = noisy ? static_cast<double>(padded_) / box_ : 0};
+  constexpr double edge = 0.8; // of a shell: half of the last whole one is left as it is
+  return {.floor = options_.floor, .edge = noisy ? edge * padded_ / box_ : 0};
 }
 
 /// Spectra of a batch, times CTF, and CTF^2.

@@ -77,6 +77,7 @@
 #include <bracewell/tomography/outliers.hpp>
 #include <bracewell/tomography/phase.hpp>
 #include <bracewell/tomography/preprocess.hpp>
+#include <bracewell/tomography/scan.hpp>
 #include <bracewell/tomography/stripe_options.hpp>
 #include <bracewell/tomography/stripes.hpp>
 #include <bracewell/tomography/view_slopes.hpp>

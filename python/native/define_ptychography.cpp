@@ -26,7 +26,8 @@ void define_ptychography(nb::module_& module) {
              bool scale_per_pattern, double counts, double background, std::optional<double> fresnel_number,
              bool refine_positions, const std::vector<double>& slice_fresnel_numbers, int relaxation,
              bool pattern_factors, bool detector_background,
-             const std::vector<std::vector<double>>& slice_shifts, std::uintptr_t stream) {
+             const std::vector<std::vector<double>>& slice_shifts, bool refine_slice_shifts,
+             bool reduced_grid, std::uintptr_t stream) {
             Arrays arrays("PtychographyLoss"); // positions are read on the host
             const Tensor at = arrays.read("positions", positions, Values::Double);
             const PtychographySettings settings{rows,
@@ -45,7 +46,9 @@ void define_ptychography(nb::module_& module) {
                                                 relaxation,
                                                 pattern_factors,
                                                 detector_background,
-                                                slice_shifts};
+                                                slice_shifts,
+                                                refine_slice_shifts,
+                                                reduced_grid};
             return make_plan<PtychographyPlan>("PtychographyLoss", like, stream,
                                                [&]<Backend backend, class T>(Queue queue) {
                                                  return Ptychography<backend, T>::loss(queue, at, settings);
@@ -53,7 +56,7 @@ void define_ptychography(nb::module_& module) {
           },
           nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg(),
           nb::arg(), nb::arg(), nb::arg(), nb::arg().none(), nb::arg(), nb::arg(), nb::arg(), nb::arg(),
-          nb::arg(), nb::arg(), nb::arg())
+          nb::arg(), nb::arg(), nb::arg(), nb::arg(), nb::arg())
       .def("set_patterns",
            [](Self& self, std::int64_t first, const Object& patterns, const Object& weights,
               std::uintptr_t stream) {
@@ -82,6 +85,7 @@ void define_ptychography(nb::module_& module) {
             read("background", 4, Values::Real),
             read("coefficients", 5, Values::Complex),
             read("relaxation", 6, Values::Complex),
+            read("slice_shifts", 7, Values::Double),
             write("loss", 0, Values::Double),
             write("pattern_losses", 1, Values::Double),
             write("gradient of object", 2, Values::Complex),
@@ -91,7 +95,8 @@ void define_ptychography(nb::module_& module) {
             write("gradient of background", 6, Values::Real),
             write("gradient of coefficients", 7, Values::Complex),
             write("gradient of relaxation", 8, Values::Complex),
-            read("subset", 7, Values::Integer),
+            write("gradient of slice_shifts", 9, Values::Real),
+            read("subset", 8, Values::Integer),
         };
         use_plan(self, arrays, [&](PtychographyPlan& plan) { plan.evaluate(arrays.queue(stream), tensors); });
       });

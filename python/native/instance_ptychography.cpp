@@ -40,6 +40,7 @@ public:
     inputs.detector_background = array_of<const Real, Space>(tensors.detector_background);
     inputs.coefficients = array_of<const Complex, Space>(tensors.coefficients);
     inputs.relaxation = array_of<const Complex, Space>(tensors.relaxation);
+    inputs.slice_shifts = array_of<const double, Space>(tensors.slice_shifts);
     typename Plan::Outputs outputs;
     outputs.loss = array_of<double, Space>(tensors.loss);
     outputs.pattern_losses = array_of<double, Space>(tensors.pattern_losses);
@@ -50,6 +51,7 @@ public:
     outputs.background_gradient = array_of<Real, Space>(tensors.background_gradient);
     outputs.coefficient_gradient = array_of<Complex, Space>(tensors.coefficient_gradient);
     outputs.relaxation_gradient = array_of<Complex, Space>(tensors.relaxation_gradient);
+    outputs.slice_shift_gradient = array_of<Real, Space>(tensors.slice_shift_gradient);
     plan_.evaluate(space_of<backend>(queue), inputs, outputs, array_of<const int, Space>(tensors.subset));
   }
 
@@ -227,6 +229,8 @@ std::unique_ptr<PtychographyPlan> Ptychography<backend, Real>::loss(Queue queue,
   options.slice_fresnel_numbers = settings.slice_fresnel_numbers;
   options.pattern_factors = settings.pattern_factors;
   options.detector_background = settings.detector_background;
+  options.refine_slice_shifts = settings.refine_slice_shifts;
+  options.reduced_grid = settings.reduced_grid;
   for (const auto& pair : settings.slice_shifts) {
     if (pair.size() != 2)
       Impl::fail("PtychographyLoss", "slice_shifts", "pairs of numbers",

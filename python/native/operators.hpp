@@ -360,12 +360,13 @@ struct PtychographySettings {
   int relaxation = 0;
   bool pattern_factors = false, detector_background = false;
   std::vector<std::vector<double>> slice_shifts = {}; ///< none, or one less than there are slices
+  bool refine_slice_shifts = false, reduced_grid = false;
 };
 
 struct PtychographyTensors {
-  Tensor object, probe, positions, factors, detector_background, coefficients, relaxation;
+  Tensor object, probe, positions, factors, detector_background, coefficients, relaxation, slice_shifts;
   Tensor loss, pattern_losses, object_gradient, probe_gradient, position_gradient, factor_gradient,
-      background_gradient, coefficient_gradient, relaxation_gradient;
+      background_gradient, coefficient_gradient, relaxation_gradient, slice_shift_gradient;
   Tensor subset;
 };
 

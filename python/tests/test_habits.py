@@ -272,6 +272,41 @@ def test_counts_and_images_may_be_of_any_kind(rng, kind):
 MATRICES = np.eye(3)[None, None].repeat(4, 1)
 
 
+ROWS = np.ones((2, 6, 5))
+
+
+@pytest.mark.parametrize("call, words", [
+    (lambda: bracewell.sample(np.ones((1, 4, 3), complex), ROWS, mates=3), "sample: mates: expected a word, found 3"),
+    (lambda: bracewell.project(np.ones((1, 8, 8, 5), complex), MATRICES, interpolation=["linear"]), r"interpolation: expected a word, found \['linear'\]"),
+    (lambda: bracewell.Laminography(np.arange(6.0), 5, 4, 0.3, method=None), "Laminography: method: expected a word, found None"),
+    (lambda: bracewell.remove_stripes(ROWS, method=ROWS), r"remove_stripes: method: expected a word, found float64\[2, 6, 5\]"),
+    (lambda: bracewell.remove_stripes(ROWS, window=1.5), "window: expected a whole number, found 1.5"),
+    (lambda: bracewell.remove_stripes(ROWS, strength=None), "strength: expected a number, found None"),
+    (lambda: bracewell.NonuniformFFT(ROWS[0], (4.5, 4)), "shape: expected a whole number, found 4.5"),
+    (lambda: bracewell.NonuniformFFT(ROWS[0], 4), "shape: expected whole numbers, found 4"),
+    (lambda: bracewell.Tomography("degrees", 5), "angles: expected numbers, found 'degrees'"),
+    (lambda: bracewell.Tomography(np.zeros((2, 3)), 5), r"angles: expected one axis, found \[2, 3\]"),
+    (lambda: bracewell.Tomography(np.zeros(6), 5, slices=0), "slices: expected at least 1, found 0"),
+    (lambda: bracewell.evaluate_ctf(bracewell.CTFParameters(9000.0, 8000.0), (4, 4), 1.0, 3.0), "like: expected an array, found float"),
+    (lambda: finufft.Plan(1, (4, 4), n_trans=0), "n_trans: expected at least 1, found 0"),
+    (lambda: finufft.Plan(1, (4, 4), isign=float("nan")), "isign: expected a sign, found nan"),
+])
+def test_words_and_numbers_are_named(call, words):
+    with pytest.raises((TypeError, ValueError), match=words):
+        call()
+
+
+def test_a_sign_of_zero_is_plus_as_in_finufft(rng):
+    x, c = rng.uniform(-3, 3, 7), rng.normal(size=7) + 0j
+    for kind, data in ((1, c), (2, c[:5])):
+        plans = [finufft.Plan(kind, 5, isign=sign) for sign in (0, 1)]
+        found = []
+        for plan in plans:
+            plan.setpts(x)
+            found.append(plan.execute(data))
+        np.testing.assert_array_equal(*found)
+
+
 @pytest.mark.parametrize("call, words", [
     (lambda: bracewell.project(np.ones((1, 8, 8, 5), complex), MATRICES, np.zeros((1, 5, 2))), "project: shifts: expected 1 or 4 poses"),
     (lambda: bracewell.project(np.ones((1, 8, 8, 5), complex), MATRICES, None, np.ones((1, 4, 8, 8))), "project: filters: expected"),

@@ -317,6 +317,30 @@ def test_the_beam_moves_between_the_slices_of_a_tilted_specimen(rng):
     assert make().evaluate(slices, probe, wanted=()).loss[0] > 0.1
     with pytest.raises(ValueError, match="slice_shifts: expected none or 1 pairs"):
         make(slice_shifts=[(2, -1), (0, 0)])
+    loss, at, step = make(refine_slice_shifts=True), np.array([[0.4, 0.3]]), 1e-5
+    assert loss.evaluate(slices, probe, slice_shifts=np.array([[2.0, -1]]), wanted=()).loss[0] < 1e-18
+    found = loss.evaluate(slices, probe, slice_shifts=at, wanted=("slice_shifts",)).slice_shifts
+    for axis in (0, 1):
+        up, down = (loss.evaluate(slices, probe, slice_shifts=at + sign * step * np.eye(2)[axis], wanted=()).loss[0]
+                    for sign in (1, -1))
+        assert abs((up - down) / (2 * step) / found[0, axis] - 1) < 1e-6
+
+
+def test_patterns_may_keep_their_counts_and_the_reduced_grid_is_exact(rng):
+    n = 24  # reduced to 16
+    object_, probe, patterns = example(rng, n)
+    patterns *= np.arange(1, len(WHOLE) + 1)[:, None, None]  # bright ones weigh more
+    make = lambda **more: bracewell.PtychographyLoss(patterns, WHOLE, SIZE, M, loss="least_squares", **more)
+    model = np.array([abs(np.fft.fft2(object_[row:row + M, column:column + M] * probe[0], (n, n)))**2
+                      for row, column in WHOLE.astype(int)])
+    model *= (patterns.mean((1, 2)) / model.mean((1, 2)))[:, None, None]
+    expected = ((model - patterns)**2).mean()
+    full, reduced = (make(counts=0, reduced_grid=small).evaluate(object_, probe[0]) for small in (False, True))
+    for found in (full, reduced):
+        assert abs(found.loss[0] / expected - 1) < 1e-11
+        assert relative_error(found.object, full.object) < 1e-11 and relative_error(found.probe, full.probe) < 1e-11
+    with pytest.raises(ValueError, match="options.reduced_grid: expected least squares"):
+        make(scale="none", reduced_grid=True)
 
 
 def test_object_and_probe_are_changed_between_steps(rng):

@@ -177,6 +177,9 @@ def test_symmetrise_sums_over_operators(rng):
         bracewell.symmetrise(half, "I5", width=n)
     with pytest.raises(ValueError, match=r"operators: expected \[operators, 3, 3\]"):
         bracewell.symmetrise(half, np.eye(3), width=n)
+    for longer in (2 * np.eye(3), 1e30 * np.ones((3, 4)), np.full((3, 3), np.nan)):  # which lead out of the box
+        with pytest.raises(ValueError, match="operators: expected rotations, found a matrix that is none"):
+            bracewell.symmetrise(half, longer[None], width=n)
 
 
 @pytest.mark.parametrize("keep_power", [False, True])

@@ -185,5 +185,9 @@ TEST_CASE("symmetry of volumes is checked", "[geometry]") {
   CHECK_THROWS_AS(symmetry.apply(space, cube, cube), Error);
   CHECK_THROWS_AS(symmetry.apply(space, cube, other, 5), Error);
   CHECK_THROWS_AS(symmetry.apply(space, cube, other, std::nan("")), Error);
+  for (const double element : {2., 1e30, 0., 1.01}) { // which lead out of the box
+    const Matrix3<double> longer{{{element, 0, 0}, {0, 1, 0}, {0, 0, 1}}};
+    CHECK_THROWS_AS(VolumeSymmetry<Space>(space, std::vector{longer}), Error);
+  }
   CHECK_NOTHROW(symmetry.apply(space, empty, empty_too));
 }

@@ -1,7 +1,7 @@
 # cmake -DROOT=<repository> [-DPAGES=<pages>] [-DLIMIT=<words>] -P prose.cmake
 # The pages keep the rules of CONTRIBUTING.md that a machine can judge: no sentence above 35 words, at most two numbers in a sentence,
 # at most 1,000 words on a page (docs/prose.txt has other limits, with reasons), a block of code or a table on every page, British
-# spelling, and links to files that are there. Code, tables and headings are no sentences. Dates are no numbers, and neither are those in `code`
+# spelling, no "that of" or "those of" for a noun, and links to files that are there. Code, tables and headings are no sentences. Dates are no numbers, and neither are those in `code`
 # and in the caption of a table, a paragraph in italics.
 # With -DPAGES=tests/house/prose_bad.md -DLIMIT=50 it finds every kind of fault.
 
@@ -128,6 +128,10 @@ foreach(page IN LISTS PAGES)
     if(lower MATCHES "[^a-z](${american})[^a-z]")
       set(start ${number})
       fault("`${CMAKE_MATCH_1}` is not British spelling")
+    endif()
+    if(NOT text MATCHES "^[|] N [|]" AND lower MATCHES "[^a-z](that of|those of)[^a-z]") # CONTRIBUTING has the rule
+      set(start ${number})
+      fault("`${CMAKE_MATCH_1}`, which wants a noun")
     endif()
 
     if(text MATCHES "^ *[|]")

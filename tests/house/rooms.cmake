@@ -1,7 +1,7 @@
 # cmake -DROOT=<repository> -P rooms.cmake
 # Includes keep to the order of docs/rooms.txt: no header includes another room's detail/, none includes a room on
 # its own line or above it, no includes run in circles, and none of docs/ and examples/ includes internal headers.
-# Within the detail/ of a room they keep to the order of its shelves in docs/shelves.txt.
+# Within the detail/ of a room they keep to the order of its shelves in docs/shelves.txt. There are at most 260 headers.
 
 cmake_minimum_required(VERSION 3.25)
 
@@ -72,6 +72,10 @@ endfunction()
 
 set(include ${ROOT}/include/bracewell)
 file(GLOB_RECURSE headers RELATIVE ${include} ${include}/*.hpp)
+list(LENGTH headers count)
+if(count GREATER 260)
+  complain("include has ${count} headers, expected at most 260: a helper joins the file that uses it (CONTRIBUTING.md)")
+endif()
 foreach(header IN LISTS headers)
   room_of(${header} room)
   if(NOT DEFINED floor_of_${room})

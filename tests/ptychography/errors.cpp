@@ -329,6 +329,9 @@ TEST_CASE("the path that a plan will take can be asked") {
   CHECK(choose_pattern_path({{40, 42}, 20, 48}, {.refine_positions = true}) == several);
   CHECK(choose_pattern_path({{40, 42}, 20, 48}, {.fresnel_number = 1.0, .refine_positions = true}) ==
         PatternPath::General);
+  CHECK(choose_pattern_path({{40, 42}, 20, 48, 1, 2}, {.slice_fresnel_numbers = {9}}) == several);
+  CHECK(choose_pattern_path({{40, 42}, 20, 48, 1, 2}, {.slice_fresnel_numbers = {9},
+                                                       .refine_slice_shifts = true}) == PatternPath::General);
   for (const auto& options : {plain, PtychographyOptions{.counts = 10, .path = PatternPath::General},
                               PtychographyOptions{.counts = 10, .reduced_grid = true}}) {
     const TestLoss<float> model(e.space, shape, e.positions(), options);
@@ -345,7 +348,10 @@ TEST_CASE("PtychographyLoss refuses what it cannot compute, in one sentence") {
   const PtychographyShape shape{{40, 42}, 16, 48};
   CHECK_THROWS_WITH(plan({{40, 41}, 16, 48}, {}), ContainsSubstring("columns from -0.5 to below 25.5"));
   CHECK_THROWS_WITH(plan({{40, 42}, 49, 48}, {}), ContainsSubstring("shape.probe"));
-  CHECK_THROWS_WITH(plan(shape, {.counts = 0}), ContainsSubstring("options.counts"));
+  CHECK_THROWS_WITH(plan(shape, {.counts = -1}), ContainsSubstring("options.counts"));
+  CHECK_THROWS_WITH(
+      plan(shape, {.refine_slice_shifts = true}),
+      ContainsSubstring("options.refine_slice_shifts: expected false where the object has one slice"));
   CHECK_THROWS_WITH(plan(shape, {.loss = PatternLoss::Poisson, .reduced_grid = true}),
                     ContainsSubstring("options.reduced_grid"));
   CHECK_THROWS_WITH(plan(shape, {.fresnel_number = 1.0}), ContainsSubstring("near field"));

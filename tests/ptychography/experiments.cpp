@@ -24,7 +24,7 @@ struct Model {
   View<Complex***> object, probe, relaxation;
   View<Complex**> coefficients;
   View<double*> factors;
-  View<double**> background;
+  View<double**> background, moves;
   View<double***> patterns;
   Plan plan;
 
@@ -36,7 +36,7 @@ struct Model {
         probe("probe", shape.modes, shape.probe, shape.probe),
         relaxation("relaxation", shape.relaxation, shape.probe, shape.probe),
         coefficients("coefficients", count, shape.relaxation), factors("factors", count),
-        background("background", shape.detector, shape.detector),
+        background("background", shape.detector, shape.detector), moves("moves", shape.slices - 1, 2),
         patterns("patterns", count, shape.detector, shape.detector), plan(make(whole)) {}
 
   Plan make(bool whole) {
@@ -53,6 +53,7 @@ struct Model {
     fill(positions, [&] { return whole ? std::floor(room * uniform(engine)) : room * uniform(engine); });
     fill(relaxation, [&] { return size * Complex(normal(engine), normal(engine)); });
     fill(coefficients, [&] { return 0.5 * Complex(normal(engine), normal(engine)); });
+    fill(moves, [&] { return 2 * normal(engine); });
     Plan result(space, shape, positions, options);
     result.set_patterns(space, 0, patterns);
     return result;
@@ -76,6 +77,8 @@ struct Model {
       result.detector_background = background;
     if (shape.relaxation > 0)
       result.coefficients = coefficients, result.relaxation = relaxation;
+    if (options.refine_slice_shifts)
+      result.slice_shifts = moves;
     return result;
   }
 
@@ -142,6 +145,8 @@ struct Model {
       check_gradient("coefficients", coefficients, &Plan::Outputs::coefficient_gradient);
       check_gradient("relaxation", relaxation, &Plan::Outputs::relaxation_gradient);
     }
+    if (options.refine_slice_shifts)
+      check_gradient("slice shifts", moves, &Plan::Outputs::slice_shift_gradient);
   }
 
   static double product(double a, double b) { return a * b; }
@@ -386,6 +391,14 @@ TEST_CASE("slices: gradients; slices that touch are their product") {
          .slice_fresnel_numbers = {9, 14.5},
          .slice_shifts = {{1.3, -0.6}, {-2.1, 0.4}}})
       .check_gradients();
+  for (const int m : {10, 11}) // groups of one pattern, too
+    Model({.object = {22, 23}, .probe = m, .detector = 15, .modes = 2, .slices = 3},
+          {.loss = PatternLoss::Amplitude,
+           .scale = PatternScale::None,
+           .slice_fresnel_numbers = {9, 14.5},
+           .refine_slice_shifts = true,
+           .workspace_bytes = m == 10 ? 1 : 1 << 20})
+        .check_gradients();
   Model({.object = {20, 21}, .probe = 10, .detector = 10, .slices = 2}, {.counts = 8,
                                                                          .fresnel_number = 9.0,
                                                                          .slice_fresnel_numbers = {-12},
@@ -426,19 +439,33 @@ TEST_CASE("slices: a tilted specimen has the patterns of direct sums") {
     const auto expected = known.pattern(3, 3, moved);
     std::copy(expected.begin(), expected.end(), host.data());
     Test::deep_copy(patterns, host);
-    const auto loss_of = [&](const std::vector<std::array<double, 2>>& shifts) {
+    const auto loss_of = [&](const std::vector<std::array<double, 2>>& shifts, bool refined = false,
+                             std::optional<std::array<double, 2>> given = {}) {
       Plan plan(space, {.object = {size, size}, .probe = m, .detector = m, .slices = 2}, positions,
                 {.loss = PatternLoss::Amplitude,
                  .scale = PatternScale::None,
                  .slice_fresnel_numbers = {TwoSlices::fresnel_number},
-                 .slice_shifts = shifts});
+                 .slice_shifts = shifts,
+                 .refine_slice_shifts = refined});
       plan.set_patterns(space, 0, patterns);
       const View<double> loss("loss");
-      plan.evaluate(space, {.object = object, .probe = probe}, {.loss = loss});
+      Plan::Inputs inputs{.object = object, .probe = probe};
+      const View<double**> moves("moves", 1, 2);
+      if (given) {
+        const auto numbers = Kokkos::create_mirror_view(moves);
+        numbers(0, 0) = (*given)[0], numbers(0, 1) = (*given)[1];
+        Test::deep_copy(moves, numbers);
+        inputs.slice_shifts = moves;
+      }
+      plan.evaluate(space, inputs, {.loss = loss});
       space.fence();
       return on_host(loss)();
     };
     CHECK(loss_of({moved}) < 1e-20);
+    CHECK(loss_of({moved}, true) < 1e-20); // of the plan, though others may be given
+    CHECK(loss_of({{0.0, 0.0}}, true, moved) < 1e-20);
+    CHECK(loss_of({}, true, moved) < 1e-20);
+    CHECK(loss_of({}, true) > 1e-2);
     CHECK(loss_of({}) > 1e-2);
     CHECK(loss_of({{moved[1], moved[0]}}) > 1e-2); // rows are not columns
     CHECK(loss_of({{-moved[0], -moved[1]}}) > 1e-2);
@@ -630,6 +657,7 @@ TEST_CASE("everything at once, and messages of what is not announced, missing or
                               .fresnel_number = 8.0,
                               .slice_fresnel_numbers = {10},
                               .refine_positions = true,
+                              .refine_slice_shifts = true,
                               .pattern_factors = true,
                               .detector_background = true,
                               .workspace_bytes = 30000};
@@ -660,6 +688,7 @@ TEST_CASE("everything at once, and messages of what is not announced, missing or
   message("detector_background: expected [11, 11], found []", [](auto& i) { i.detector_background = {}; });
   message("coefficients: expected [4, 2], found []", [](auto& i) { i.coefficients = {}; });
   message("relaxation: expected [2, 11, 11], found []", [](auto& i) { i.relaxation = {}; });
+  message("slice_shifts: expected [1, 2], found [4, 2]", [&](auto& i) { i.slice_shifts = model.positions; });
   CHECK_THROWS_WITH(
       model.plan.evaluate(model.space, model.inputs(), {.background_gradient = model.background}),
       ContainsSubstring("outputs.background_gradient: expected memory of its own"));
@@ -703,5 +732,7 @@ TEST_CASE("the memory of a plan is foretold to 5 %, of every kind of experiment"
         {.fresnel_number = 7.5, .refine_positions = true, .workspace_bytes = workspace});
   check({{50, 60}, 20, 32, 2, 3}, whole,
         {.slice_fresnel_numbers = {9, 9}, .detector_background = true, .workspace_bytes = workspace});
+  check({{50, 60}, 20, 32, 2, 3}, whole,
+        {.slice_fresnel_numbers = {9, 9}, .refine_slice_shifts = true, .workspace_bytes = workspace});
   check({{50, 60}, 20, 32, 1, 1, 2}, whole, {.pattern_factors = true});
 }

@@ -48,10 +48,11 @@ double direct_loss(const Experiment<double>& e, PatternLoss kind, PatternScale s
       mean += intensity[k] / (n * n);
       measured_mean += patterns.data()[j * n * n + k] / (n * n);
     }
-    for (int k = 0; k < n * n; ++k) {
+    for (int k = 0; measured_mean > 0 && k < n * n; ++k) { // patterns without counts have weight 0
       const bool scaled = scale == PatternScale::PerPattern;
-      const double J = scaled ? intensity[k] * e.counts / mean : intensity[k];
-      const double t = patterns.data()[j * n * n + k] * (scaled ? e.counts / measured_mean : 1);
+      const double counts = e.counts > 0 ? e.counts : measured_mean; // C_j
+      const double J = scaled ? intensity[k] * counts / mean : intensity[k];
+      const double t = patterns.data()[j * n * n + k] * (scaled ? counts / measured_mean : 1);
       if (kind == PatternLoss::LeastSquares)
         total += (J - t) * (J - t);
       else if (kind == PatternLoss::Amplitude)
@@ -79,6 +80,67 @@ TEST_CASE("losses are those of the definition, their gradients those of differen
         check_derivatives(e, model);
       }
     }
+}
+
+TEST_CASE("patterns that keep their counts: their models are scaled to them, by every path and storage") {
+  auto e = fused_size();
+  const auto patterns = Kokkos::create_mirror_view(e.patterns);
+  Test::deep_copy(patterns, e.patterns);
+  for (std::size_t i = 0; i < patterns.size(); ++i) // some are bright, and one is dark
+    patterns.data()[i] *= double(i / (40 * 40) % 3 * 4 + (i / (40 * 40) == 3 ? 0 : 1));
+  Test::deep_copy(e.patterns, patterns);
+  e.counts = 0;
+  const View<double**> ones("ones", e.n, e.n);
+  Test::deep_copy(ones, 1.0);
+  for (const auto loss : {PatternLoss::LeastSquares, PatternLoss::Amplitude, PatternLoss::Poisson}) {
+    const double expected = direct_loss(e, loss, PatternScale::PerPattern, 0.1);
+    for (const auto path : {PatternPath::General, PatternPath::Fused})
+      for (const bool weighted : {false, true}) {
+        const PtychographyOptions options{.loss = loss,
+                                          .counts = 0,
+                                          .background = 0.1,
+                                          .weights = weighted ? PixelWeights::PerPixel : PixelWeights::None,
+                                          .path = weighted ? PatternPath::General : path};
+        const auto model = e.plan(options, weighted ? ones : View<double**>());
+        INFO("loss " << int(loss) << " path " << int(path) << " weighted " << weighted);
+        CHECK(model.empty_patterns() == 1);
+        CHECK(std::abs(e.loss(model) / expected - 1) < 1e-12);
+        check_derivatives(e, model);
+      }
+  }
+  const double full = direct_loss(e, PatternLoss::LeastSquares, PatternScale::PerPattern, 0);
+  CHECK(std::abs(e.loss(e.plan({.counts = 0, .reduced_grid = true})) / full - 1) < 1e-12);
+  // Poisson's loss is that of the best factor of each pattern: no other gives less.
+  const auto best = [&](double factor) {
+    const View<double*> factors("factors", e.count);
+    const auto intensity = Kokkos::create_mirror_view(factors);
+    const auto object = on_host(e.object);
+    const auto waves = on_host(e.probe);
+    for (int j = 0; j < e.count; ++j) {
+      double energy = 0, counts = 0; // mean(I) by Parseval, and the mean of what was counted
+      for (int k = 0; k < e.m * e.m; ++k) {
+        const auto wave =
+            object(int(e.places[j][0]) + k / e.m, int(e.places[j][1]) + k % e.m) * waves(0, k / e.m, k % e.m);
+        energy += wave.real() * wave.real() + wave.imag() * wave.imag();
+      }
+      for (int k = 0; k < e.n * e.n; ++k)
+        counts += patterns.data()[j * e.n * e.n + k] / (e.n * e.n);
+      intensity(j) = factor * counts / energy;
+    }
+    Test::deep_copy(factors, intensity);
+    const auto model = e.plan({.loss = PatternLoss::Poisson,
+                               .scale = PatternScale::None,
+                               .background = 1e-9,
+                               .pattern_factors = true});
+    const View<double> loss("loss");
+    model.evaluate(e.space, {.object = e.object, .probe = e.probe, .factors = factors}, {.loss = loss});
+    e.space.fence();
+    return on_host(loss)();
+  };
+  const double own = e.loss(e.plan({.loss = PatternLoss::Poisson, .counts = 0, .background = 1e-9}));
+  CHECK(std::abs(best(1) / own - 1) < 1e-6);
+  CHECK(best(1.05) > own);
+  CHECK(best(0.95) > own);
 }
 
 TEST_CASE("several modes and sizes of any kind: odd, prime, probe as large as the detector") {

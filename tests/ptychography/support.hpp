@@ -214,7 +214,8 @@ void check_without_light(Experiment<T> e, const PtychographyOptions& options, co
     double sum = 0, of_weights = 0;
     for (std::size_t k = 0; k < pixels; ++k)
       sum += weight(k) * double(patterns.data()[j * pixels + k]), of_weights += weight(k);
-    const double scale = options.scale == PatternScale::None ? 1 : options.counts * of_weights / sum;
+    const double scale =
+        options.scale == PatternScale::None || options.counts == 0 ? 1 : options.counts * of_weights / sum;
     for (std::size_t k = 0; sum > 0 && k < pixels; ++k) {
       const double t = scale * double(patterns.data()[j * pixels + k]), b = options.background;
       expected +=

@@ -33,8 +33,8 @@ struct Rectangle {
   }
 };
 
-/// Sums of an array that no process holds whole: each has a rectangle of it, and what rectangles have in common is exchanged
-/// between their processes, and summed. Owns the memory that this takes, and shares the communicator.
+/// Sums an array of which each process holds one rectangle. Processes exchange the overlaps of their rectangles, and add
+/// them. It owns the memory for this, and shares the communicator.
 /// @code
 /// const Overlaps<Space, Kokkos::complex<float>> overlaps(space, processes, rectangles); // one for each process
 /// overlaps.sum(space, gradient);                                                        // of this process' rectangle

@@ -91,7 +91,19 @@ public:
                const Kokkos::View<char*, MemorySpace>& workspace) const;
 
 private:
-  static Problem check(const std::array<int, Dim>& shape, std::int64_t batch, const FFTOptions& options);
+  static Problem check(const std::array<int, Dim>& shape, std::int64_t batch, const FFTOptions& options) {
+    constexpr Impl::Arguments checks{"FFT"};
+    Problem problem;
+    for (std::size_t axis = 0; axis < Dim; ++axis) {
+      const bool fits = shape[axis] >= 1 && shape[axis] <= std::numeric_limits<int>::max() / 4;
+      checks.require(fits, "shape", "sizes from 1 to 2^29", [&] { return std::to_string(shape[axis]); });
+      problem.shape[axis] = shape[axis];
+    }
+    checks.at_least("batch", batch, std::int64_t(0));
+    problem.batch = batch;
+    problem.forward = Problem::from_real || (!Problem::to_real && options.direction == FFTDirection::Forward);
+    return problem;
+  }
 
   template <class Value>
   void check(const char* argument, const Array<Value, MemorySpace>& array, bool real) const {
@@ -108,7 +120,21 @@ private:
   }
 
   void transform(const ExecutionSpace& space, const Array<ConstUnlessDestroyed, MemorySpace>& input,
-                 const Array<Output, MemorySpace>& output, const Impl::NamedMemory& workspace) const;
+                 const Array<Output, MemorySpace>& output, const Impl::NamedMemory& workspace) const {
+    check("input", input, Problem::from_real);
+    check("output", output, Problem::to_real);
+    const Impl::NamedMemory in_memory("input", input), out_memory("output", output);
+    const bool in_place = Problem::complex_to_complex && in_memory.begin == out_memory.begin;
+    arguments.require(in_place || !out_memory.overlaps(in_memory), "output",
+                      Problem::complex_to_complex ? "memory of its own or the input itself"
+                                                  : "memory of its own",
+                      "memory shared with input");
+    arguments.disjoint({workspace}, {in_memory, out_memory});
+    if (!backend_)
+      return;
+    Kokkos::Profiling::ScopedRegion region("Bracewell::FFT::execute");
+    backend_->execute(space, const_cast<Input*>(input.data), output.data, const_cast<char*>(workspace.begin));
+  }
 
   static constexpr Impl::Arguments arguments{"FFT::execute"};
 
@@ -164,42 +190,6 @@ void FFT<ExecutionSpace, Dim, Input, Output>::execute(
       [&] { return std::to_string(workspace_bytes()) + " bytes"; },
       [&] { return std::to_string(workspace.size()); });
   transform(space, input, output, Impl::NamedMemory("workspace", workspace.data(), workspace.size()));
-}
-
-template <class ExecutionSpace, int Dim, class Input, class Output>
-auto FFT<ExecutionSpace, Dim, Input, Output>::check(const std::array<int, Dim>& shape, std::int64_t batch,
-                                                    const FFTOptions& options) -> Problem {
-  constexpr Impl::Arguments checks{"FFT"};
-  Problem problem;
-  for (std::size_t axis = 0; axis < Dim; ++axis) {
-    const bool fits = shape[axis] >= 1 && shape[axis] <= std::numeric_limits<int>::max() / 4;
-    checks.require(fits, "shape", "sizes from 1 to 2^29", [&] { return std::to_string(shape[axis]); });
-    problem.shape[axis] = shape[axis];
-  }
-  checks.at_least("batch", batch, std::int64_t(0));
-  problem.batch = batch;
-  problem.forward = Problem::from_real || (!Problem::to_real && options.direction == FFTDirection::Forward);
-  return problem;
-}
-
-template <class ExecutionSpace, int Dim, class Input, class Output>
-void FFT<ExecutionSpace, Dim, Input, Output>::transform(const ExecutionSpace& space,
-                                                        const Array<ConstUnlessDestroyed, MemorySpace>& input,
-                                                        const Array<Output, MemorySpace>& output,
-                                                        const Impl::NamedMemory& workspace) const {
-  check("input", input, Problem::from_real);
-  check("output", output, Problem::to_real);
-  const Impl::NamedMemory in_memory("input", input), out_memory("output", output);
-  const bool in_place = Problem::complex_to_complex && in_memory.begin == out_memory.begin;
-  arguments.require(in_place || !out_memory.overlaps(in_memory), "output",
-                    Problem::complex_to_complex ? "memory of its own or the input itself"
-                                                : "memory of its own",
-                    "memory shared with input");
-  arguments.disjoint({workspace}, {in_memory, out_memory});
-  if (!backend_)
-    return;
-  Kokkos::Profiling::ScopedRegion region("Bracewell::FFT::execute");
-  backend_->execute(space, const_cast<Input*>(input.data), output.data, const_cast<char*>(workspace.begin));
 }
 
 #define BRACEWELL_INSTANCES_FFT_1D(Extern, Space, Real)                                                      \

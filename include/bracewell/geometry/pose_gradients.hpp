@@ -18,12 +18,7 @@ namespace Bracewell {
 /// @throws Error on shapes that do not fit and shared memory
 template <class ExecutionSpace, class Angles, class Matrices>
 void matrices_from_angles(const ExecutionSpace& space, const Angles& angles, const Matrices& matrices) {
-  using T = typename Matrices::non_const_value_type;
-  using Memory = typename ExecutionSpace::memory_space;
-  const Kokkos::Profiling::ScopedRegion region("Bracewell::matrices_from_angles");
-  Impl::make_matrices<Impl::FromAngles, T>(space, {"matrices_from_angles"},
-                                           "Bracewell::matrices_from_angles::make", "angles",
-                                           Array<const T, Memory>(angles), Array<T, Memory>(matrices));
+  Impl::make_matrices<Impl::FromAngles>(space, {"matrices_from_angles"}, "angles", angles, matrices);
 }
 
 /// Matrices of poses from quaternions, whose length does not matter: M = rotation_matrix(q), an active
@@ -34,12 +29,8 @@ void matrices_from_angles(const ExecutionSpace& space, const Angles& angles, con
 template <class ExecutionSpace, class Quaternions, class Matrices>
 void matrices_from_quaternions(const ExecutionSpace& space, const Quaternions& quaternions,
                                const Matrices& matrices) {
-  using T = typename Matrices::non_const_value_type;
-  using Memory = typename ExecutionSpace::memory_space;
-  const Kokkos::Profiling::ScopedRegion region("Bracewell::matrices_from_quaternions");
-  Impl::make_matrices<Impl::FromQuaternions, T>(
-      space, {"matrices_from_quaternions"}, "Bracewell::matrices_from_quaternions::make", "quaternions",
-      Array<const T, Memory>(quaternions), Array<T, Memory>(matrices));
+  Impl::make_matrices<Impl::FromQuaternions>(space, {"matrices_from_quaternions"}, "quaternions", quaternions,
+                                             matrices);
 }
 
 /// Turns matrices by rotation vectors: M = M0 exp([w]x). w lies in the frame of the image. Its z component turns the
@@ -76,12 +67,8 @@ void matrices_from_rotation_vectors(const ExecutionSpace& space, const RotationV
 template <class ExecutionSpace, class Angles, class MatrixGradients, class Gradients>
 void angle_gradients(const ExecutionSpace& space, const Angles& angles,
                      const MatrixGradients& matrix_gradients, const Gradients& gradients) {
-  using T = typename Gradients::non_const_value_type;
-  using Memory = typename ExecutionSpace::memory_space;
-  const Kokkos::Profiling::ScopedRegion region("Bracewell::angle_gradients");
-  Impl::chain_gradients<Impl::FromAngles, T>(
-      space, {"angle_gradients"}, "Bracewell::angle_gradients::chain", "angles",
-      Array<const T, Memory>(angles), Array<const T, Memory>(matrix_gradients), Array<T, Memory>(gradients));
+  Impl::chain_gradients<Impl::FromAngles>(space, {"angle_gradients"}, "angles", angles, matrix_gradients,
+                                          gradients);
 }
 
 /// Chain rule from matrices to the quaternions of matrices_from_quaternions; the gradient is orthogonal to
@@ -93,13 +80,8 @@ void angle_gradients(const ExecutionSpace& space, const Angles& angles,
 template <class ExecutionSpace, class Quaternions, class MatrixGradients, class Gradients>
 void quaternion_gradients(const ExecutionSpace& space, const Quaternions& quaternions,
                           const MatrixGradients& matrix_gradients, const Gradients& gradients) {
-  using T = typename Gradients::non_const_value_type;
-  using Memory = typename ExecutionSpace::memory_space;
-  const Kokkos::Profiling::ScopedRegion region("Bracewell::quaternion_gradients");
-  Impl::chain_gradients<Impl::FromQuaternions, T>(
-      space, {"quaternion_gradients"}, "Bracewell::quaternion_gradients::chain", "quaternions",
-      Array<const T, Memory>(quaternions), Array<const T, Memory>(matrix_gradients),
-      Array<T, Memory>(gradients));
+  Impl::chain_gradients<Impl::FromQuaternions>(space, {"quaternion_gradients"}, "quaternions", quaternions,
+                                               matrix_gradients, gradients);
 }
 
 /// Chain rule from matrices to their tangent space: dL/dw at w = 0 of M exp([w]x), per radian, the direction
@@ -111,13 +93,8 @@ void quaternion_gradients(const ExecutionSpace& space, const Quaternions& quater
 template <class ExecutionSpace, class Matrices, class MatrixGradients, class Gradients>
 void rotation_vector_gradients(const ExecutionSpace& space, const Matrices& matrices,
                                const MatrixGradients& matrix_gradients, const Gradients& gradients) {
-  using T = typename Gradients::non_const_value_type;
-  using Memory = typename ExecutionSpace::memory_space;
-  const Kokkos::Profiling::ScopedRegion region("Bracewell::rotation_vector_gradients");
-  Impl::chain_gradients<Impl::TangentSpace, T>(
-      space, {"rotation_vector_gradients"}, "Bracewell::rotation_vector_gradients::chain", "matrices",
-      Array<const T, Memory>(matrices), Array<const T, Memory>(matrix_gradients),
-      Array<T, Memory>(gradients));
+  Impl::chain_gradients<Impl::TangentSpace>(space, {"rotation_vector_gradients"}, "matrices", matrices,
+                                            matrix_gradients, gradients);
 }
 
 /// The same at any w, not 0 alone: dL/dw of M = M0 exp([w]x), per radian, for optimisers that hold w while M0

@@ -36,8 +36,8 @@ KOKKOS_FUNCTION Quaternion<T> rotation_of_grid(std::int64_t index, std::int64_t 
           static_cast<T>(outer * Kokkos::sin(b)), static_cast<T>(outer * Kokkos::cos(b))};
 }
 
-/// How many rotations of a grid leave none further than `degrees` from the nearest of them, and half of them not
-/// further than about half of that: 4,630 for 13.8 degrees. The constant was measured
+/// Number of rotations of a grid of which one lies within `degrees` of any rotation, and within about half of `degrees` of
+/// half of all rotations. For 13.8 degrees it is 4,630. The constant was measured
 /// (tests/geometry/rotation_grid.cpp).
 /// @throws Error on degrees out of 0.1 to 50
 inline std::int64_t rotation_grid_size(double degrees) {

@@ -32,20 +32,20 @@ public:
       : VolumeSymmetry(space, with_shifts(operators)) {}
 
   /// @param operators  motions V(R x + t) = V(x), the identity first, for instance helical_operators
-  /// @throws Error on no operators, or elements that are not finite
+  /// @throws Error on no operators, elements that are not finite, and matrices that change lengths
   VolumeSymmetry(const ExecutionSpace& space, const std::vector<SymmetryOperator>& operators);
 
   /// Operators that one application sums.
   std::size_t order() const { return order_; }
-  /// Those that it interpolates.
+  /// Operators that interpolate; the others permute elements.
   std::size_t interpolated() const { return interpolated_; }
 
   /// Sums over the operators, in place.
-  /// @tparam Kernel    interpolates, best that of the insertion
+  /// @tparam Kernel    interpolates; take the kernel of the insertion
   /// @param spectrum   real or complex [B, N, N, N/2+1]; a real one is taken as a weight, which has no phase
   /// @param scratch    like spectrum; overwritten
-  /// @param radius     frequencies |k| > radius become zero, in periods per box width: by default (N-1)/2, for that of N/2
-  ///                   is its own opposite and has no place off the lattice; at most N/2
+  /// @param radius     frequencies |k| > radius become zero, in periods per box width: by default (N-1)/2, because
+  ///                   frequency N/2 is its own opposite and cannot be interpolated; at most N/2
   /// @throws Error on boxes that are not cubes, shapes that do not fit and shared memory
   template <class Kernel = Linear, class Spectrum>
   void apply(const ExecutionSpace& space, const Spectrum& spectrum, const Spectrum& scratch,
@@ -100,6 +100,19 @@ inline bool maps_lattice(const SymmetryOperator& motion) {
       if (motion.rotation(i, j) != std::round(motion.rotation(i, j)))
         return false;
   }
+  return true;
+}
+
+/// Whether the columns of a matrix are orthonormal, as far as files in float tell: other matrices lead out of the box.
+inline bool keeps_lengths(const Matrix3<double>& matrix) {
+  for (int i = 0; i < 3; ++i)
+    for (int j = 0; j < 3; ++j) {
+      double product = i == j ? -1 : 0;
+      for (int k = 0; k < 3; ++k)
+        product += matrix(k, i) * matrix(k, j);
+      if (!(std::abs(product) < 1e-3))
+        return false;
+    }
   return true;
 }
 
@@ -262,6 +275,7 @@ VolumeSymmetry<ExecutionSpace>::VolumeSymmetry(const ExecutionSpace& space,
         arguments.finite("operators", element);
     for (std::size_t d = 0; d < 3; ++d)
       arguments.finite("operators", one.shift[d]);
+    arguments.require(Impl::keeps_lengths(one.rotation), "operators", "rotations", "a matrix that is none");
   }
   const Impl::SymmetryFactors factors(operators);
   const auto table = [&](const char* label, const std::vector<SymmetryOperator>& of) {

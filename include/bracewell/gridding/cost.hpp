@@ -84,9 +84,9 @@ struct InterpolationWork {
 /// slices than the plan's are interpolated alike.
 inline GriddingInterpolation choose_interpolation(const InterpolationWork& work);
 
-/// The oversamplings that a plan chooses from unasked. A smaller grid needs a wider kernel and has a stronger roll-
-/// off, which amplifies rounding: near the precision there is no choice. On hosts, where FFTs take longer beside
-/// spreading, it may be worth more, and on GPUs in 3D and in double.
+/// The oversamplings that a plan chooses from by itself. A smaller grid needs a wider kernel and has a stronger roll-off, which
+/// amplifies rounding. At tolerances near the precision there is therefore one oversampling only. A smaller grid pays more on
+/// hosts, where FFTs take longer relative to spreading, and on GPUs in 3D and in double.
 /// @param epsilon  of the precision
 inline std::vector<double> unasked_oversamplings(double tolerance, double epsilon, bool host, int dimensions);
 

@@ -121,14 +121,31 @@ private:
   static std::size_t bytes_needed(const Impl::Arguments& arguments, const ExecutionSpace& space,
                                   const Points& points, const Shape& shape, const GriddingOptions& options);
 
-  static Shape shape_of(const Impl::GridShape<Dim>& grid);
+  static Shape shape_of(const Impl::GridShape<Dim>& grid) {
+    Shape shape;
+    for (int d = 0; d < Dim; ++d)
+      shape[std::size_t(d)] = grid.size[Dim - 1 - d];
+    return shape;
+  }
 
   static void check(const Impl::Arguments& arguments, const Points& points, const Shape& shape,
-                    const GriddingOptions& options);
+                    const GriddingOptions& options) {
+    if (points.polar)
+      Impl::checked_rays(*points.polar, arguments);
+    Impl::check_options<T, Dim>(arguments, shape, points.count(), options);
+    arguments.require(
+        points.polar || points.extents[1] == Dim, "points", [] { return std::to_string(Dim) + " columns"; },
+        [&] { return std::to_string(points.extents[1]); });
+  }
 
   /// The number of slices.
   std::int64_t check(const Impl::Arguments& arguments, const Array<const Complex, MemorySpace>& samples,
-                     const Array<const Complex, MemorySpace>& grid) const;
+                     const Array<const Complex, MemorySpace>& grid) const {
+    const std::int64_t count =
+        Impl::check_samples(arguments, "samples", samples, order(), points(), slices());
+    Impl::check_slices(arguments, "grid", grid, count, grid_shape());
+    return count;
+  }
 
   Plan plan_;
 };
@@ -247,34 +264,6 @@ std::size_t Gridding<ExecutionSpace, Dim, T>::bytes_needed(const Impl::Arguments
                                 points.polar->angles.size());
     }
   return Plan::bytes_needed(space, points.array, points.count(), shape, options, arguments);
-}
-
-template <class ExecutionSpace, int Dim, class T>
-auto Gridding<ExecutionSpace, Dim, T>::shape_of(const Impl::GridShape<Dim>& grid) -> Shape {
-  Shape shape;
-  for (int d = 0; d < Dim; ++d)
-    shape[std::size_t(d)] = grid.size[Dim - 1 - d];
-  return shape;
-}
-
-template <class ExecutionSpace, int Dim, class T>
-void Gridding<ExecutionSpace, Dim, T>::check(const Impl::Arguments& arguments, const Points& points,
-                                             const Shape& shape, const GriddingOptions& options) {
-  if (points.polar)
-    Impl::checked_rays(*points.polar, arguments);
-  Impl::check_options<T, Dim>(arguments, shape, points.count(), options);
-  arguments.require(
-      points.polar || points.extents[1] == Dim, "points", [] { return std::to_string(Dim) + " columns"; },
-      [&] { return std::to_string(points.extents[1]); });
-}
-
-template <class ExecutionSpace, int Dim, class T>
-std::int64_t Gridding<ExecutionSpace, Dim, T>::check(const Impl::Arguments& arguments,
-                                                     const Array<const Complex, MemorySpace>& samples,
-                                                     const Array<const Complex, MemorySpace>& grid) const {
-  const std::int64_t count = Impl::check_samples(arguments, "samples", samples, order(), points(), slices());
-  Impl::check_slices(arguments, "grid", grid, count, grid_shape());
-  return count;
 }
 
 #define BRACEWELL_INSTANCES_GRIDDING_1D(Extern, Space, Real) Extern template class Gridding<Space, 1, Real>;

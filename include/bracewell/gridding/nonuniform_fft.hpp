@@ -125,7 +125,16 @@ private:
   /// Slices that a call transforms at once, all of them on GPUs. On hosts a step finds the grids of the step before in the
   /// caches: there are as many as threads, or as these have room for. Slices that lie side by side stay together.
   static std::int64_t slices_at_once(const ExecutionSpace& space, const std::array<int, Dim>& grid,
-                                     const GriddingOptions& options);
+                                     const GriddingOptions& options) {
+    if (!Impl::is_host<ExecutionSpace> || options.order == SampleOrder::SlicesLast || options.slices == 0)
+      return options.slices;
+    std::int64_t bytes = sizeof(Complex);
+    for (const int size : grid)
+      bytes *= size;
+    const std::int64_t most = std::max<std::int64_t>(space.concurrency(), Impl::host_grid_bytes / bytes);
+    const std::int64_t rounds = (options.slices + most - 1) / most;
+    return (options.slices + rounds - 1) / rounds;
+  }
 
   /// Samples of `number` slices from `first` on; of all slices where they lie side by side.
   template <class Value>
@@ -146,7 +155,10 @@ private:
     return product;
   }
 
-  Impl::SampleArray<const Complex> sample_array(const Complex* data, std::int64_t count) const;
+  Impl::SampleArray<const Complex> sample_array(const Complex* data, std::int64_t count) const {
+    const bool last = gridding_.order() == SampleOrder::SlicesLast;
+    return {data, last ? count : 1, last ? 1 : gridding_.points()};
+  }
 
   static FFTDirection direction(int sign) {
     return sign > 0 ? FFTDirection::Backward : FFTDirection::Forward;
@@ -157,14 +169,29 @@ private:
 
   Impl::ImageOnGrid<T, Dim> on_grid() const { return Impl::ImageOnGrid<T, Dim>::make(gridding_, image_); }
 
-  GridView grid_view(std::int64_t count) const;
+  GridView grid_view(std::int64_t count) const {
+    Kokkos::LayoutRight layout(static_cast<std::size_t>(count));
+    for (int d = 0; d < Dim; ++d)
+      layout.dimension[d + 1] = static_cast<std::size_t>(gridding_.grid_shape()[std::size_t(d)]);
+    return GridView(grids_.data(), layout);
+  }
 
   /// Zeros in the grids of slices that a call does not have: FFTs transform them all.
-  void clear_unused(const ExecutionSpace& space, std::int64_t count) const;
+  void clear_unused(const ExecutionSpace& space, std::int64_t count) const {
+    const std::int64_t elements = on_grid().grid.elements();
+    if (count < at_once_)
+      Impl::fill(space, "Bracewell::NonuniformFFT::unused", grids_.data() + count * elements,
+                 (at_once_ - count) * elements);
+  }
 
   /// The number of slices.
   std::int64_t check(const Impl::Arguments& arguments, const Array<const Complex, MemorySpace>& samples,
-                     const Array<const Complex, MemorySpace>& images) const;
+                     const Array<const Complex, MemorySpace>& images) const {
+    const std::int64_t count = Impl::check_samples(arguments, "samples", samples, gridding_.order(),
+                                                   gridding_.points(), gridding_.slices());
+    Impl::check_slices(arguments, "images", images, count, image_);
+    return count;
+  }
 
   std::array<int, Dim> image_;
   int sign_; ///< of the adjoint's exponent
@@ -277,58 +304,9 @@ NonuniformFFT<ExecutionSpace, Dim, T>::NonuniformFFT(const Impl::Arguments& argu
                                           at_once_ * on_grid().grid.elements())) {}
 
 template <class ExecutionSpace, int Dim, class T>
-std::int64_t NonuniformFFT<ExecutionSpace, Dim, T>::slices_at_once(const ExecutionSpace& space,
-                                                                   const std::array<int, Dim>& grid,
-                                                                   const GriddingOptions& options) {
-  if (!Impl::is_host<ExecutionSpace> || options.order == SampleOrder::SlicesLast || options.slices == 0)
-    return options.slices;
-  std::int64_t bytes = sizeof(Complex);
-  for (const int size : grid)
-    bytes *= size;
-  const std::int64_t most = std::max<std::int64_t>(space.concurrency(), Impl::host_grid_bytes / bytes);
-  const std::int64_t rounds = (options.slices + most - 1) / most;
-  return (options.slices + rounds - 1) / rounds;
-}
-
-template <class ExecutionSpace, int Dim, class T>
 void NonuniformFFT<ExecutionSpace, Dim, T>::set_points(const Impl::Arguments& arguments,
                                                        const ExecutionSpace& space, const Points& points) {
   Impl::NamedPlans::set_points(arguments, gridding_, space, points);
-}
-
-template <class ExecutionSpace, int Dim, class T>
-auto NonuniformFFT<ExecutionSpace, Dim, T>::sample_array(const Complex* data, std::int64_t count) const
-    -> Impl::SampleArray<const Complex> {
-  const bool last = gridding_.order() == SampleOrder::SlicesLast;
-  return {data, last ? count : 1, last ? 1 : gridding_.points()};
-}
-
-template <class ExecutionSpace, int Dim, class T>
-auto NonuniformFFT<ExecutionSpace, Dim, T>::grid_view(std::int64_t count) const -> GridView {
-  Kokkos::LayoutRight layout(static_cast<std::size_t>(count));
-  for (int d = 0; d < Dim; ++d)
-    layout.dimension[d + 1] = static_cast<std::size_t>(gridding_.grid_shape()[std::size_t(d)]);
-  return GridView(grids_.data(), layout);
-}
-
-template <class ExecutionSpace, int Dim, class T>
-void NonuniformFFT<ExecutionSpace, Dim, T>::clear_unused(const ExecutionSpace& space,
-                                                         std::int64_t count) const {
-  const std::int64_t elements = on_grid().grid.elements();
-  if (count < at_once_)
-    Impl::fill(space, "Bracewell::NonuniformFFT::unused", grids_.data() + count * elements,
-               (at_once_ - count) * elements);
-}
-
-template <class ExecutionSpace, int Dim, class T>
-std::int64_t
-NonuniformFFT<ExecutionSpace, Dim, T>::check(const Impl::Arguments& arguments,
-                                             const Array<const Complex, MemorySpace>& samples,
-                                             const Array<const Complex, MemorySpace>& images) const {
-  const std::int64_t count = Impl::check_samples(arguments, "samples", samples, gridding_.order(),
-                                                 gridding_.points(), gridding_.slices());
-  Impl::check_slices(arguments, "images", images, count, image_);
-  return count;
 }
 
 namespace Impl {

@@ -77,7 +77,7 @@ public:
   std::int64_t points() const { return gridding_->points(); }          ///< Values of a slice.
   std::int64_t targets() const { return transform_->plan().points(); } ///< Sums of a slice.
   std::int64_t slices() const { return options_.slices; }              ///< Of one call, at most.
-  Shape grid_shape() const;
+  Shape grid_shape() const { return gridding_->grid_shape(); } ///< Of the points' grid, slowest axis first.
 
   /// Bytes of memory that the plan holds.
   std::size_t memory_bytes() const {
@@ -107,40 +107,181 @@ public:
 
 private:
   /// Without points.
-  explicit NonuniformSums(const GriddingOptions& options);
+  explicit NonuniformSums(const GriddingOptions& options)
+      : options_(checked(options)), oversampling_(reachable(options)),
+        kernel_(kernel(options, oversampling_)),
+        reciprocal_(Impl::ReciprocalTransform::of(kernel_, 0.5 / oversampling_)) {}
 
-  static GriddingOptions checked(const GriddingOptions& options);
+  static GriddingOptions checked(const GriddingOptions& options) {
+    constexpr Impl::Arguments arguments{"NonuniformSums"};
+    const double least = sizeof(T) == 4 ? 2e-7 : 2e-14;
+    arguments.require(
+        options.tolerance >= least && options.tolerance < 1, "options.tolerance",
+        [&] { return "from " + Impl::number(least) + " to 1"; },
+        [&] { return Impl::number(options.tolerance); });
+    arguments.within("options.oversampling", options.oversampling.value_or(2), 1.25, 8.);
+    arguments.require(options.strategy != GriddingStrategy::PrunedGather, "options.strategy",
+                      "one that takes any points", "PrunedGather");
+    arguments.require(!options.kernel, "options.kernel", "none: the sums choose their kernels", "one");
+    return options;
+  }
 
   static Impl::ChosenKernel kernel(const GriddingOptions& options, double oversampling) {
     return Impl::choose_kernel(options.tolerance / 2, oversampling, Dim,
                                double(std::numeric_limits<T>::epsilon()));
   }
   /// Of the points' grid: where it is too small for the tolerance, a larger one, as Gridding would take.
-  static double reachable(const GriddingOptions& options);
+  static double reachable(const GriddingOptions& options) {
+    const double asked = options.oversampling.value_or(2);
+    for (const double tried : asked_oversamplings(asked))
+      if (kernel(options, tried).width <= Impl::KernelShape::max_width)
+        return tried;
+    return asked;
+  }
 
   /// Of the points' grid: on hosts, unasked, what is expected to be the fastest. The targets' grid grows with it, which in wide
   /// boxes is most of the work and of the memory.
-  double chosen_oversampling(const Boxes& boxes, double points, double targets) const;
-  void take_oversampling(double oversampling);
+  double chosen_oversampling(const Boxes& boxes, double points, double targets) const {
+    constexpr double worthwhile =
+        3e5; // nanoseconds: kernels that nobody asked for yet take longer to fit, once
+    double best = reachable(options_);
+    if (!Impl::is_host<ExecutionSpace> || options_.oversampling)
+      return best;
+    double least = expected_cost(boxes, points, targets, best);
+    if (least > worthwhile)
+      for (const double other : {1.5, 1.25})
+        if (const double cost = expected_cost(boxes, points, targets, other); cost < least) {
+          best = other;
+          least = cost;
+        }
+    return best;
+  }
+
+  void take_oversampling(double oversampling) {
+    if (oversampling == oversampling_)
+      return;
+    oversampling_ = oversampling;
+    kernel_ = kernel(options_, oversampling);
+    reciprocal_ = Impl::ReciprocalTransform::of(kernel_, 0.5 / oversampling);
+  }
+
   /// Estimated time of a call.
-  double expected_cost(const Boxes& boxes, double points, double targets, double oversampling) const;
+  double expected_cost(const Boxes& boxes, double points, double targets, double oversampling) const {
+    constexpr double epsilon = std::numeric_limits<T>::epsilon(),
+                     none = std::numeric_limits<double>::infinity();
+    const Impl::ChosenKernel kernel_there = kernel(options_, oversampling);
+    const double tolerance = tolerance_of_targets(options_.tolerance, kernel_there);
+    if (kernel_there.width > Impl::KernelShape::max_width || tolerance < (sizeof(T) == 4 ? 1e-7 : 1e-14))
+      return none;
+    const auto work = [&](double count, double times, const Impl::ChosenKernel& with) {
+      GriddingWork result{.points = count,
+                          .slices = double(options_.slices),
+                          .cells = 1,
+                          .width = with.width,
+                          .dimensions = Dim,
+                          .host = Impl::is_host<ExecutionSpace>};
+      for (int d = 0; d < Dim; ++d)
+        result.cells *= times * (oversampling * boxes.cycles(d) + room(kernel_there));
+      return result;
+    };
+    double least = none;
+    for (const double of_transform :
+         unasked_oversamplings(tolerance, epsilon, Impl::is_host<ExecutionSpace>, Dim))
+      if (const auto with = Impl::choose_kernel(tolerance, of_transform, Dim, epsilon);
+          with.width <= Impl::KernelShape::max_width)
+        least = std::min(least, gridding_and_fft_cost(work(targets, of_transform, with)));
+    return least + gridding_cost(GriddingStrategy::Bins, work(points, 1, kernel_there));
+  }
 
   /// Both plans and what values and sums are multiplied by. What is there is used again where it fits.
   void plan(const ExecutionSpace& space, const Points& points, const Points& targets,
-            const Impl::Arguments& arguments);
+            const Impl::Arguments& arguments) {
+    using Plans = Impl::NamedPlans;
+    Kokkos::Profiling::ScopedRegion region("Bracewell::NonuniformSums::plan");
+    const Boxes boxes = Boxes::make(space, points, targets, arguments);
+    const auto& [from, to] = boxes;
+    bool fits = gridding_ && this->points() == points.count() && this->targets() == targets.count();
+    for (int d = 0; fits && d < Dim; ++d)
+      fits = oversampling_ * boxes.cycles(d) + room(kernel_) <= grid_shape()[std::size_t(Dim - 1 - d)];
+    const double oversampling =
+        fits ? oversampling_ : chosen_oversampling(boxes, double(points.count()), double(targets.count()));
+    const Shape shape =
+        Impl::RoomForPoints<Dim>(boxes, oversampling, room(kernel(options_, oversampling)), arguments).shape;
+    take_oversampling(oversampling);
+    const Shape grid =
+        fits ? grid_shape() : Plans::grid_shape<Plan>(arguments, space, points, shape, of_points());
+
+    Impl::MovePoints<Dim> move{points.array, nullptr, {}, {}, {}};
+    Impl::MovePoints<Dim> move_targets{targets.array, nullptr, {}, {}, {}};
+    double to_middle[Dim], from_middle[Dim];
+    for (int d = 0; d < Dim; ++d) {
+      const int size = grid[std::size_t(Dim - 1 - d)];
+      const double step = to.reach[d] > 0     ? 0.5 / (oversampling_ * to.reach[d])
+                          : from.reach[d] > 0 ? 2 * from.reach[d] / (size - room(kernel_))
+                                              : 1;
+      move.middle[d] = from.middle[d];
+      move.scale[d] = 1 / (step * size);
+      move.shift[d] = double(size / 2) / size; // the grid's elements are pixels of the transform's images
+      move_targets.middle[d] = to.middle[d];
+      move_targets.scale[d] = step;
+      to_middle[d] = options_.sign * to.middle[d];
+      from_middle[d] = options_.sign * from.middle[d] / step;
+    }
+    const auto moved_points = moved(space, points.count(), move),
+               moved_targets = moved(space, targets.count(), move_targets);
+    if (fits) {
+      Plans::set_points(arguments, *gridding_, space, moved_points);
+      transform_->set_points(space, moved_targets);
+    } else {
+      gridding_.reset(); // and its memory, before there is other
+      transform_.reset();
+      gridding_ =
+          std::make_unique<Plan>(Plans::make<Plan>(arguments, space, moved_points, shape, of_points()));
+      transform_ = std::make_unique<Transform>(
+          Plans::make<Transform>(arguments, space, moved_targets, grid, of_targets()));
+      resize(space, grids_, "Bracewell::NonuniformSums::grids", slices() * elements());
+      resize(space, factors_, "Bracewell::NonuniformSums::factors", this->targets());
+      resize(space, scratch_, "Bracewell::NonuniformSums::scratch",
+             slices() * std::max(this->points(), this->targets()));
+    }
+    resize(space, phases_, "Bracewell::NonuniformSums::phases", to.centred() ? 0 : this->points());
+    Kokkos::parallel_for("Bracewell::NonuniformSums::phases", Range(space, 0, phases_.size()),
+                         Impl::PhasesOfPoints<T, Dim>(points.array, phases_.data(), to_middle));
+    Kokkos::parallel_for("Bracewell::NonuniformSums::factors", Range(space, 0, this->targets()),
+                         Impl::FactorsOfTargets<T, Dim>{
+                             {Points(moved_targets).array, factors_.data(), from_middle}, reciprocal_});
+    space.fence("Bracewell::NonuniformSums: the plan is complete");
+  }
 
   /// Cells that samples at the ends of a grid reach beyond it, and rounding.
   static double room(const Impl::ChosenKernel& kernel) { return kernel.width + 2; }
 
   /// The options of both plans: each is wrong by half of what may be, the sums by that of the second as the
   /// kernel's transform amplifies it.
-  GriddingOptions of_points() const;
-  GriddingOptions of_targets() const;
+  GriddingOptions of_points() const {
+    GriddingOptions options = options_;
+    options.tolerance = options_.tolerance / 2;
+    options.oversampling = oversampling_;
+    return options;
+  }
+
+  GriddingOptions of_targets() const {
+    GriddingOptions options = options_;
+    options.tolerance = tolerance_of_targets(options_.tolerance, kernel_);
+    options.sign = -options_.sign;
+    return options;
+  }
+
   static double tolerance_of_targets(double tolerance, const Impl::ChosenKernel& kernel) {
     return tolerance / 2 / std::max(1., kernel.errors_there.rounding);
   }
 
-  static Moved moved(const ExecutionSpace& space, std::int64_t size, Impl::MovePoints<Dim> move);
+  static Moved moved(const ExecutionSpace& space, std::int64_t size, Impl::MovePoints<Dim> move) {
+    const Moved result = Impl::device_view<double**>(space, "Bracewell::NonuniformSums::moved", size, Dim);
+    move.moved = result.data();
+    Kokkos::parallel_for("Bracewell::NonuniformSums::move", Range(space, 0, size), move);
+    return result;
+  }
 
   template <class View>
   static void resize(const ExecutionSpace& space, View& view, const char* label, std::int64_t size) {
@@ -149,9 +290,19 @@ private:
   }
 
   /// Of a grid.
-  std::int64_t elements() const;
+  std::int64_t elements() const {
+    std::int64_t product = 1;
+    for (const int size : grid_shape())
+      product *= size;
+    return product;
+  }
 
-  GridView grids(std::int64_t slices_of_call) const;
+  GridView grids(std::int64_t slices_of_call) const {
+    Kokkos::LayoutRight layout(static_cast<std::size_t>(slices_of_call));
+    for (int d = 0; d < Dim; ++d)
+      layout.dimension[d + 1] = static_cast<std::size_t>(grid_shape()[std::size_t(d)]);
+    return GridView(grids_.data(), layout);
+  }
 
   bool slices_last() const { return options_.order == SampleOrder::SlicesLast; }
 
@@ -167,11 +318,22 @@ private:
 
   void multiply(const ExecutionSpace& space, const Complex* from, Complex* to,
                 const Kokkos::View<Complex*, ExecutionSpace>& factors, std::int64_t slices_of_call,
-                bool conjugate) const;
+                bool conjugate) const {
+    const auto number = static_cast<std::int64_t>(factors.size());
+    Kokkos::parallel_for("Bracewell::NonuniformSums::multiply", Range(space, 0, number * slices_of_call),
+                         Impl::MultiplySamples<T>{array(from, number, slices_of_call),
+                                                  array(to, number, slices_of_call), factors.data(), number,
+                                                  conjugate});
+  }
 
   /// The number of slices.
   std::int64_t check(const Impl::Arguments& arguments, const Array<const Complex, MemorySpace>& values,
-                     const Array<const Complex, MemorySpace>& sums) const;
+                     const Array<const Complex, MemorySpace>& sums) const {
+    const std::int64_t found =
+        Impl::check_samples(arguments, "values", values, options_.order, points(), slices());
+    arguments.shape("sums", sums, {slices_last() ? targets() : found, slices_last() ? found : targets()});
+    return found;
+  }
 
   GriddingOptions options_;
   double oversampling_;       ///< of the points' grid
@@ -199,11 +361,6 @@ void NonuniformSums<ExecutionSpace, Dim, T>::set_points(const ExecutionSpace& sp
                                                         const Points& targets) {
   plan(space, points, targets, {"NonuniformSums::set_points"});
 }
-
-template <class ExecutionSpace, int Dim, class T>
-auto NonuniformSums<ExecutionSpace, Dim, T>::grid_shape() const -> Shape {
-  return gridding_->grid_shape();
-} ///< Of the grid of the points, slowest axis first.
 
 template <class ExecutionSpace, int Dim, class T>
 std::size_t NonuniformSums<ExecutionSpace, Dim, T>::bytes_needed(const ExecutionSpace& space,
@@ -262,214 +419,6 @@ void NonuniformSums<ExecutionSpace, Dim, T>::adjoint(const ExecutionSpace& space
   gridding_->interpolate(space, grids(number), values);
   if (phases_.size() > 0)
     multiply(space, values.data, values.data, phases_, number, true);
-}
-
-template <class ExecutionSpace, int Dim, class T>
-NonuniformSums<ExecutionSpace, Dim, T>::NonuniformSums(const GriddingOptions& options)
-    : options_(checked(options)), oversampling_(reachable(options)), kernel_(kernel(options, oversampling_)),
-      reciprocal_(Impl::ReciprocalTransform::of(kernel_, 0.5 / oversampling_)) {}
-
-template <class ExecutionSpace, int Dim, class T>
-auto NonuniformSums<ExecutionSpace, Dim, T>::checked(const GriddingOptions& options) -> GriddingOptions {
-  constexpr Impl::Arguments arguments{"NonuniformSums"};
-  const double least = sizeof(T) == 4 ? 2e-7 : 2e-14;
-  arguments.require(
-      options.tolerance >= least && options.tolerance < 1, "options.tolerance",
-      [&] { return "from " + Impl::number(least) + " to 1"; },
-      [&] { return Impl::number(options.tolerance); });
-  arguments.within("options.oversampling", options.oversampling.value_or(2), 1.25, 8.);
-  arguments.require(options.strategy != GriddingStrategy::PrunedGather, "options.strategy",
-                    "one that takes any points", "PrunedGather");
-  arguments.require(!options.kernel, "options.kernel", "none: the sums choose their kernels", "one");
-  return options;
-}
-
-template <class ExecutionSpace, int Dim, class T>
-double NonuniformSums<ExecutionSpace, Dim, T>::reachable(const GriddingOptions& options) {
-  const double asked = options.oversampling.value_or(2);
-  for (const double tried : asked_oversamplings(asked))
-    if (kernel(options, tried).width <= Impl::KernelShape::max_width)
-      return tried;
-  return asked;
-}
-
-template <class ExecutionSpace, int Dim, class T>
-double NonuniformSums<ExecutionSpace, Dim, T>::chosen_oversampling(const Boxes& boxes, double points,
-                                                                   double targets) const {
-  constexpr double worthwhile =
-      3e5; // nanoseconds: kernels that nobody asked for yet take longer to fit, once
-  double best = reachable(options_);
-  if (!Impl::is_host<ExecutionSpace> || options_.oversampling)
-    return best;
-  double least = expected_cost(boxes, points, targets, best);
-  if (least > worthwhile)
-    for (const double other : {1.5, 1.25})
-      if (const double cost = expected_cost(boxes, points, targets, other); cost < least) {
-        best = other;
-        least = cost;
-      }
-  return best;
-}
-
-template <class ExecutionSpace, int Dim, class T>
-void NonuniformSums<ExecutionSpace, Dim, T>::take_oversampling(double oversampling) {
-  if (oversampling == oversampling_)
-    return;
-  oversampling_ = oversampling;
-  kernel_ = kernel(options_, oversampling);
-  reciprocal_ = Impl::ReciprocalTransform::of(kernel_, 0.5 / oversampling);
-}
-
-template <class ExecutionSpace, int Dim, class T>
-double NonuniformSums<ExecutionSpace, Dim, T>::expected_cost(const Boxes& boxes, double points,
-                                                             double targets, double oversampling) const {
-  constexpr double epsilon = std::numeric_limits<T>::epsilon(),
-                   none = std::numeric_limits<double>::infinity();
-  const Impl::ChosenKernel kernel_there = kernel(options_, oversampling);
-  const double tolerance = tolerance_of_targets(options_.tolerance, kernel_there);
-  if (kernel_there.width > Impl::KernelShape::max_width || tolerance < (sizeof(T) == 4 ? 1e-7 : 1e-14))
-    return none;
-  const auto work = [&](double count, double times, const Impl::ChosenKernel& with) {
-    GriddingWork result{.points = count,
-                        .slices = double(options_.slices),
-                        .cells = 1,
-                        .width = with.width,
-                        .dimensions = Dim,
-                        .host = Impl::is_host<ExecutionSpace>};
-    for (int d = 0; d < Dim; ++d)
-      result.cells *= times * (oversampling * boxes.cycles(d) + room(kernel_there));
-    return result;
-  };
-  double least = none;
-  for (const double of_transform :
-       unasked_oversamplings(tolerance, epsilon, Impl::is_host<ExecutionSpace>, Dim))
-    if (const auto with = Impl::choose_kernel(tolerance, of_transform, Dim, epsilon);
-        with.width <= Impl::KernelShape::max_width)
-      least = std::min(least, gridding_and_fft_cost(work(targets, of_transform, with)));
-  return least + gridding_cost(GriddingStrategy::Bins, work(points, 1, kernel_there));
-}
-
-template <class ExecutionSpace, int Dim, class T>
-void NonuniformSums<ExecutionSpace, Dim, T>::plan(const ExecutionSpace& space, const Points& points,
-                                                  const Points& targets, const Impl::Arguments& arguments) {
-  using Plans = Impl::NamedPlans;
-  Kokkos::Profiling::ScopedRegion region("Bracewell::NonuniformSums::plan");
-  const Boxes boxes = Boxes::make(space, points, targets, arguments);
-  const auto& [from, to] = boxes;
-  bool fits = gridding_ && this->points() == points.count() && this->targets() == targets.count();
-  for (int d = 0; fits && d < Dim; ++d)
-    fits = oversampling_ * boxes.cycles(d) + room(kernel_) <= grid_shape()[std::size_t(Dim - 1 - d)];
-  const double oversampling =
-      fits ? oversampling_ : chosen_oversampling(boxes, double(points.count()), double(targets.count()));
-  const Shape shape =
-      Impl::RoomForPoints<Dim>(boxes, oversampling, room(kernel(options_, oversampling)), arguments).shape;
-  take_oversampling(oversampling);
-  const Shape grid =
-      fits ? grid_shape() : Plans::grid_shape<Plan>(arguments, space, points, shape, of_points());
-
-  Impl::MovePoints<Dim> move{points.array, nullptr, {}, {}, {}};
-  Impl::MovePoints<Dim> move_targets{targets.array, nullptr, {}, {}, {}};
-  double to_middle[Dim], from_middle[Dim];
-  for (int d = 0; d < Dim; ++d) {
-    const int size = grid[std::size_t(Dim - 1 - d)];
-    const double step = to.reach[d] > 0     ? 0.5 / (oversampling_ * to.reach[d])
-                        : from.reach[d] > 0 ? 2 * from.reach[d] / (size - room(kernel_))
-                                            : 1;
-    move.middle[d] = from.middle[d];
-    move.scale[d] = 1 / (step * size);
-    move.shift[d] = double(size / 2) / size; // the grid's elements are pixels of the transform's images
-    move_targets.middle[d] = to.middle[d];
-    move_targets.scale[d] = step;
-    to_middle[d] = options_.sign * to.middle[d];
-    from_middle[d] = options_.sign * from.middle[d] / step;
-  }
-  const auto moved_points = moved(space, points.count(), move),
-             moved_targets = moved(space, targets.count(), move_targets);
-  if (fits) {
-    Plans::set_points(arguments, *gridding_, space, moved_points);
-    transform_->set_points(space, moved_targets);
-  } else {
-    gridding_.reset(); // and its memory, before there is other
-    transform_.reset();
-    gridding_ = std::make_unique<Plan>(Plans::make<Plan>(arguments, space, moved_points, shape, of_points()));
-    transform_ = std::make_unique<Transform>(
-        Plans::make<Transform>(arguments, space, moved_targets, grid, of_targets()));
-    resize(space, grids_, "Bracewell::NonuniformSums::grids", slices() * elements());
-    resize(space, factors_, "Bracewell::NonuniformSums::factors", this->targets());
-    resize(space, scratch_, "Bracewell::NonuniformSums::scratch",
-           slices() * std::max(this->points(), this->targets()));
-  }
-  resize(space, phases_, "Bracewell::NonuniformSums::phases", to.centred() ? 0 : this->points());
-  Kokkos::parallel_for("Bracewell::NonuniformSums::phases", Range(space, 0, phases_.size()),
-                       Impl::PhasesOfPoints<T, Dim>(points.array, phases_.data(), to_middle));
-  Kokkos::parallel_for("Bracewell::NonuniformSums::factors", Range(space, 0, this->targets()),
-                       Impl::FactorsOfTargets<T, Dim>{
-                           {Points(moved_targets).array, factors_.data(), from_middle}, reciprocal_});
-  space.fence("Bracewell::NonuniformSums: the plan is complete");
-}
-
-template <class ExecutionSpace, int Dim, class T>
-auto NonuniformSums<ExecutionSpace, Dim, T>::of_points() const -> GriddingOptions {
-  GriddingOptions options = options_;
-  options.tolerance = options_.tolerance / 2;
-  options.oversampling = oversampling_;
-  return options;
-}
-
-template <class ExecutionSpace, int Dim, class T>
-auto NonuniformSums<ExecutionSpace, Dim, T>::of_targets() const -> GriddingOptions {
-  GriddingOptions options = options_;
-  options.tolerance = tolerance_of_targets(options_.tolerance, kernel_);
-  options.sign = -options_.sign;
-  return options;
-}
-
-template <class ExecutionSpace, int Dim, class T>
-auto NonuniformSums<ExecutionSpace, Dim, T>::moved(const ExecutionSpace& space, std::int64_t size,
-                                                   Impl::MovePoints<Dim> move) -> Moved {
-  const Moved result = Impl::device_view<double**>(space, "Bracewell::NonuniformSums::moved", size, Dim);
-  move.moved = result.data();
-  Kokkos::parallel_for("Bracewell::NonuniformSums::move", Range(space, 0, size), move);
-  return result;
-}
-
-template <class ExecutionSpace, int Dim, class T>
-std::int64_t NonuniformSums<ExecutionSpace, Dim, T>::elements() const {
-  std::int64_t product = 1;
-  for (const int size : grid_shape())
-    product *= size;
-  return product;
-}
-
-template <class ExecutionSpace, int Dim, class T>
-auto NonuniformSums<ExecutionSpace, Dim, T>::grids(std::int64_t slices_of_call) const -> GridView {
-  Kokkos::LayoutRight layout(static_cast<std::size_t>(slices_of_call));
-  for (int d = 0; d < Dim; ++d)
-    layout.dimension[d + 1] = static_cast<std::size_t>(grid_shape()[std::size_t(d)]);
-  return GridView(grids_.data(), layout);
-}
-
-template <class ExecutionSpace, int Dim, class T>
-void NonuniformSums<ExecutionSpace, Dim, T>::multiply(const ExecutionSpace& space, const Complex* from,
-                                                      Complex* to,
-                                                      const Kokkos::View<Complex*, ExecutionSpace>& factors,
-                                                      std::int64_t slices_of_call, bool conjugate) const {
-  const auto number = static_cast<std::int64_t>(factors.size());
-  Kokkos::parallel_for("Bracewell::NonuniformSums::multiply", Range(space, 0, number * slices_of_call),
-                       Impl::MultiplySamples<T>{array(from, number, slices_of_call),
-                                                array(to, number, slices_of_call), factors.data(), number,
-                                                conjugate});
-}
-
-template <class ExecutionSpace, int Dim, class T>
-std::int64_t
-NonuniformSums<ExecutionSpace, Dim, T>::check(const Impl::Arguments& arguments,
-                                              const Array<const Complex, MemorySpace>& values,
-                                              const Array<const Complex, MemorySpace>& sums) const {
-  const std::int64_t found =
-      Impl::check_samples(arguments, "values", values, options_.order, points(), slices());
-  arguments.shape("sums", sums, {slices_last() ? targets() : found, slices_last() ? found : targets()});
-  return found;
 }
 
 #define BRACEWELL_INSTANCES_NONUNIFORM_SUMS_1D(Extern, Space, Real)                                          \

@@ -81,23 +81,81 @@ public:
                const Array<Value, MemorySpace>& results) const;
 
 private:
-  static const Shape& checked(const Shape& shape, const GriddingOptions& options);
+  static const Shape& checked(const Shape& shape, const GriddingOptions& options) {
+    constexpr Impl::Arguments arguments{"ToeplitzNormal"};
+    for (const int size : shape)
+      arguments.within("shape", size, 1, 16384);
+    arguments.at_least("options.slices", options.slices, std::int64_t(1));
+    return shape;
+  }
 
   static Impl::ToeplitzLineSizes line_sizes([[maybe_unused]] const ExecutionSpace& space,
-                                            [[maybe_unused]] const Shape& shape);
-  static Shape grid_shape(const ExecutionSpace& space, const Shape& shape);
+                                            [[maybe_unused]] const Shape& shape) {
+    if constexpr (has_lines)
+      return Impl::choose_toeplitz_lines<T>(shape, Impl::chip_memory(space));
+    return {};
+  }
+
+  static Shape grid_shape(const ExecutionSpace& space, const Shape& shape) {
+    Shape grid;
+    for (int d = 0; d < Dim; ++d)
+      grid[std::size_t(d)] =
+          static_cast<int>(gridding_size(2 * shape[std::size_t(d)] - 1, Impl::is_host<ExecutionSpace>));
+    if (const auto sizes = line_sizes(space, shape))
+      grid[0] = sizes.columns, grid[1] = sizes.rows;
+    return grid;
+  }
 
   /// [grid]
   Kokkos::View<Complex*, ExecutionSpace> transform_of_response(const ExecutionSpace& space,
                                                                const Points& points,
                                                                const Array<const T, MemorySpace>& weights,
-                                                               GriddingOptions options) const;
+                                                               GriddingOptions options) const {
+    options.slices = 1;
+    options.order = SampleOrder::SlicesFirst;
+    Shape wide = image_;
+    for (int& size : wide)
+      size = 2 * size - 1;
+    const auto ones = Impl::device_vector<T>(space, "Bracewell::ToeplitzNormal::ones",
+                                             *std::max_element(wide.begin(), wide.end()));
+    Impl::fill(space, "Bracewell::ToeplitzNormal::ones", ones.data(), std::int64_t(ones.size()), T(1));
+    const auto layout = Impl::ImageOnGrid<T, Dim>::make(wide, grid_, ones.data());
+    const auto transform =
+        Impl::device_vector<Complex>(space, "Bracewell::ToeplitzNormal::transform", layout.grid.elements());
+    respond(space, points, weights, wide, options, layout, transform.data());
+    const FFT<ExecutionSpace, Dim, Complex, Complex> fft(space, grid_);
+    const auto grid = Impl::toeplitz_grids<ExecutionSpace, Dim>(transform.data(), 1, grid_);
+    fft.execute(space, grid, grid);
+    space.fence("Bracewell::ToeplitzNormal: the FFT's memory is no longer needed");
+    return transform;
+  }
 
   /// The response at distances d, |d| < n along every axis, at d modulo the grid.
   static void respond(const ExecutionSpace& space, const Points& points,
                       const Array<const T, MemorySpace>& weights, const Shape& wide,
                       const GriddingOptions& options, const Impl::ImageOnGrid<T, Dim>& layout,
-                      Complex* transform);
+                      Complex* transform) {
+    constexpr Impl::Arguments arguments{"ToeplitzNormal"};
+    using Adjoint = NonuniformFFT<ExecutionSpace, Dim, T>;
+    const auto adjoint = Impl::NamedPlans::make<Adjoint>(arguments, space, points, wide, options);
+    const std::int64_t count = adjoint.plan().points();
+    if (weights)
+      arguments.shape("weights", weights, {count});
+    const auto samples = Impl::device_vector<Complex>(space, "Bracewell::ToeplitzNormal::samples", count);
+    const auto response = Impl::device_vector<Complex>(space, "Bracewell::ToeplitzNormal::response",
+                                                       layout.image_rows() * layout.image[0]);
+    Kokkos::parallel_for(
+        "Bracewell::ToeplitzNormal::weights",
+        Kokkos::RangePolicy<ExecutionSpace, Kokkos::IndexType<std::int64_t>>(space, 0, count),
+        Impl::WeightsAsSamples<T>{weights.data, samples.data()});
+    using Samples =
+        Kokkos::View<Complex**, Kokkos::LayoutRight, ExecutionSpace, Kokkos::MemoryTraits<Kokkos::Unmanaged>>;
+    adjoint.adjoint(space, Samples(samples.data(), 1, count),
+                    Impl::toeplitz_grids<ExecutionSpace, Dim>(response.data(), 1, wide));
+    Impl::pad_images(space, "Bracewell::ToeplitzNormal::place", layout,
+                     Impl::PlainImages<const Complex>{response.data()}, 1, transform);
+    space.fence("Bracewell::ToeplitzNormal: memory is no longer needed");
+  }
 
   Shape image_, grid_;
   std::int64_t slices_;
@@ -159,87 +217,6 @@ void ToeplitzNormal<ExecutionSpace, Dim, Value>::execute(const ExecutionSpace& s
     else if constexpr (has_lines)
       execute(*lines_);
   }
-}
-
-template <class ExecutionSpace, int Dim, class Value>
-auto ToeplitzNormal<ExecutionSpace, Dim, Value>::checked(const Shape& shape, const GriddingOptions& options)
-    -> const Shape& {
-  constexpr Impl::Arguments arguments{"ToeplitzNormal"};
-  for (const int size : shape)
-    arguments.within("shape", size, 1, 16384);
-  arguments.at_least("options.slices", options.slices, std::int64_t(1));
-  return shape;
-}
-
-template <class ExecutionSpace, int Dim, class Value>
-auto ToeplitzNormal<ExecutionSpace, Dim, Value>::line_sizes([[maybe_unused]] const ExecutionSpace& space,
-                                                            [[maybe_unused]] const Shape& shape)
-    -> Impl::ToeplitzLineSizes {
-  if constexpr (has_lines)
-    return Impl::choose_toeplitz_lines<T>(shape, Impl::chip_memory(space));
-  return {};
-}
-
-template <class ExecutionSpace, int Dim, class Value>
-auto ToeplitzNormal<ExecutionSpace, Dim, Value>::grid_shape(const ExecutionSpace& space, const Shape& shape)
-    -> Shape {
-  Shape grid;
-  for (int d = 0; d < Dim; ++d)
-    grid[std::size_t(d)] =
-        static_cast<int>(gridding_size(2 * shape[std::size_t(d)] - 1, Impl::is_host<ExecutionSpace>));
-  if (const auto sizes = line_sizes(space, shape))
-    grid[0] = sizes.columns, grid[1] = sizes.rows;
-  return grid;
-}
-
-template <class ExecutionSpace, int Dim, class Value>
-auto ToeplitzNormal<ExecutionSpace, Dim, Value>::transform_of_response(
-    const ExecutionSpace& space, const Points& points, const Array<const T, MemorySpace>& weights,
-    GriddingOptions options) const -> Kokkos::View<Complex*, ExecutionSpace> {
-  options.slices = 1;
-  options.order = SampleOrder::SlicesFirst;
-  Shape wide = image_;
-  for (int& size : wide)
-    size = 2 * size - 1;
-  const auto ones = Impl::device_vector<T>(space, "Bracewell::ToeplitzNormal::ones",
-                                           *std::max_element(wide.begin(), wide.end()));
-  Impl::fill(space, "Bracewell::ToeplitzNormal::ones", ones.data(), std::int64_t(ones.size()), T(1));
-  const auto layout = Impl::ImageOnGrid<T, Dim>::make(wide, grid_, ones.data());
-  const auto transform =
-      Impl::device_vector<Complex>(space, "Bracewell::ToeplitzNormal::transform", layout.grid.elements());
-  respond(space, points, weights, wide, options, layout, transform.data());
-  const FFT<ExecutionSpace, Dim, Complex, Complex> fft(space, grid_);
-  const auto grid = Impl::toeplitz_grids<ExecutionSpace, Dim>(transform.data(), 1, grid_);
-  fft.execute(space, grid, grid);
-  space.fence("Bracewell::ToeplitzNormal: the FFT's memory is no longer needed");
-  return transform;
-}
-
-template <class ExecutionSpace, int Dim, class Value>
-void ToeplitzNormal<ExecutionSpace, Dim, Value>::respond(const ExecutionSpace& space, const Points& points,
-                                                         const Array<const T, MemorySpace>& weights,
-                                                         const Shape& wide, const GriddingOptions& options,
-                                                         const Impl::ImageOnGrid<T, Dim>& layout,
-                                                         Complex* transform) {
-  constexpr Impl::Arguments arguments{"ToeplitzNormal"};
-  using Adjoint = NonuniformFFT<ExecutionSpace, Dim, T>;
-  const auto adjoint = Impl::NamedPlans::make<Adjoint>(arguments, space, points, wide, options);
-  const std::int64_t count = adjoint.plan().points();
-  if (weights)
-    arguments.shape("weights", weights, {count});
-  const auto samples = Impl::device_vector<Complex>(space, "Bracewell::ToeplitzNormal::samples", count);
-  const auto response = Impl::device_vector<Complex>(space, "Bracewell::ToeplitzNormal::response",
-                                                     layout.image_rows() * layout.image[0]);
-  Kokkos::parallel_for("Bracewell::ToeplitzNormal::weights",
-                       Kokkos::RangePolicy<ExecutionSpace, Kokkos::IndexType<std::int64_t>>(space, 0, count),
-                       Impl::WeightsAsSamples<T>{weights.data, samples.data()});
-  using Samples =
-      Kokkos::View<Complex**, Kokkos::LayoutRight, ExecutionSpace, Kokkos::MemoryTraits<Kokkos::Unmanaged>>;
-  adjoint.adjoint(space, Samples(samples.data(), 1, count),
-                  Impl::toeplitz_grids<ExecutionSpace, Dim>(response.data(), 1, wide));
-  Impl::pad_images(space, "Bracewell::ToeplitzNormal::place", layout,
-                   Impl::PlainImages<const Complex>{response.data()}, 1, transform);
-  space.fence("Bracewell::ToeplitzNormal: memory is no longer needed");
 }
 
 #define BRACEWELL_INSTANCES_TOEPLITZ_NORMAL_2D(Extern, Space, Real)                                          \

@@ -116,7 +116,7 @@ constexpr KernelFault find_fault() {
     return KernelFault::None;
 }
 
-/// What compilers find; None where only a run tells (check_kernel).
+/// The fault of a kernel that compilers find. None: only a run can tell (check_kernel).
 template <class Kernel, class T = float>
 inline constexpr KernelFault kernel_fault = find_fault<Kernel, T>();
 

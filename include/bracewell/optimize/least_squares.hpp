@@ -86,14 +86,55 @@ private:
                const Array<T, MemorySpace>& images, const LeastSquaresOptions& options, const Values& weights,
                const Values& mask) const;
 
-  static const LeastSquaresShape& checked(const LeastSquaresShape& shape);
+  static const LeastSquaresShape& checked(const LeastSquaresShape& shape) {
+    constexpr Impl::Arguments arguments{"LeastSquaresSolver"};
+    for (std::size_t axis = 0; axis < 3; ++axis) {
+      arguments.within("shape.data", shape.data[axis], std::int64_t(1), std::int64_t(1) << 30);
+      arguments.within("shape.images", shape.images[axis], std::int64_t(1), std::int64_t(1) << 30);
+    }
+    arguments.require(
+        !shape.independent || shape.data[0] == shape.images[0], "shape.images",
+        [&] { return Impl::number(shape.data[0]) + " slices, as data"; },
+        [&] { return Impl::number(shape.images[0]); });
+    arguments.require(shape.method != Method::SIRT || !shape.normal, "shape.normal", "false with SIRT",
+                      "true");
+    return shape;
+  }
+
   static Impl::Factors<T> factors(const Values& values) {
     return values ? Impl::Factors<T>{values.data, values.size()} : Impl::Factors<T>{};
   }
 
   /// The sizes of a call.
   Sizes check(const Impl::Arguments& arguments, const Values& data, const Array<T, MemorySpace>& images,
-              const LeastSquaresOptions& options, const Values& weights, const Values& mask) const;
+              const LeastSquaresOptions& options, const Values& weights, const Values& mask) const {
+    Sizes sizes(shape_);
+    if (shape_.independent && data && data.rank == 3)
+      sizes.data[0] = sizes.images[0] = std::min<std::int64_t>(data.extents[0], shape_.data[0]);
+    arguments.shape("data", data, {sizes.data[0], sizes.data[1], sizes.data[2]});
+    arguments.shape("images", images, {sizes.images[0], sizes.images[1], sizes.images[2]});
+    if (weights)
+      arguments.same_shape("weights", weights, data);
+    if (mask && mask.rank == 2)
+      arguments.shape("mask", mask, {sizes.images[1], sizes.images[2]});
+    else if (mask)
+      arguments.same_shape("mask", mask, images);
+    arguments.disjoint({{"images", images}}, {{"data", data}, {"weights", weights}, {"mask", mask}});
+    arguments.at_least("options.iterations", options.iterations, 0);
+    arguments.at_least("options.inner_iterations", options.inner_iterations, 1);
+    arguments.not_negative("options.discrepancy", options.discrepancy);
+    arguments.not_negative("options.total_variation", options.total_variation);
+    arguments.within("options.relaxation", options.relaxation, 0., 2.);
+    arguments.require(shape_.method == Method::TotalVariation || options.total_variation == 0,
+                      "options.total_variation", "0 with another method than TotalVariation",
+                      [&] { return Impl::number(options.total_variation); });
+    arguments.require(shape_.method != Method::ConjugateGradients || !options.nonnegative,
+                      "options.nonnegative", "false with conjugate gradients", "true");
+    arguments.require(!shape_.normal || !weights, "weights", "none with a normal operator", "some");
+    arguments.require(!shape_.normal || options.discrepancy == 0, "options.discrepancy",
+                      "0 with a normal operator", [&] { return Impl::number(options.discrepancy); });
+    return sizes;
+  }
 
   LeastSquaresShape shape_;
   Impl::LeastSquaresMemory<ExecutionSpace, T> memory_;
@@ -154,55 +195,6 @@ int LeastSquaresSolver<ExecutionSpace, T>::solve_by(const ExecutionSpace& space,
     break;
   }
   return Impl::fast_gradient(run, pair);
-}
-
-template <class ExecutionSpace, class T>
-auto LeastSquaresSolver<ExecutionSpace, T>::checked(const LeastSquaresShape& shape)
-    -> const LeastSquaresShape& {
-  constexpr Impl::Arguments arguments{"LeastSquaresSolver"};
-  for (std::size_t axis = 0; axis < 3; ++axis) {
-    arguments.within("shape.data", shape.data[axis], std::int64_t(1), std::int64_t(1) << 30);
-    arguments.within("shape.images", shape.images[axis], std::int64_t(1), std::int64_t(1) << 30);
-  }
-  arguments.require(
-      !shape.independent || shape.data[0] == shape.images[0], "shape.images",
-      [&] { return Impl::number(shape.data[0]) + " slices, as data"; },
-      [&] { return Impl::number(shape.images[0]); });
-  arguments.require(shape.method != Method::SIRT || !shape.normal, "shape.normal", "false with SIRT", "true");
-  return shape;
-}
-
-template <class ExecutionSpace, class T>
-auto LeastSquaresSolver<ExecutionSpace, T>::check(const Impl::Arguments& arguments, const Values& data,
-                                                  const Array<T, MemorySpace>& images,
-                                                  const LeastSquaresOptions& options, const Values& weights,
-                                                  const Values& mask) const -> Sizes {
-  Sizes sizes(shape_);
-  if (shape_.independent && data && data.rank == 3)
-    sizes.data[0] = sizes.images[0] = std::min<std::int64_t>(data.extents[0], shape_.data[0]);
-  arguments.shape("data", data, {sizes.data[0], sizes.data[1], sizes.data[2]});
-  arguments.shape("images", images, {sizes.images[0], sizes.images[1], sizes.images[2]});
-  if (weights)
-    arguments.same_shape("weights", weights, data);
-  if (mask && mask.rank == 2)
-    arguments.shape("mask", mask, {sizes.images[1], sizes.images[2]});
-  else if (mask)
-    arguments.same_shape("mask", mask, images);
-  arguments.disjoint({{"images", images}}, {{"data", data}, {"weights", weights}, {"mask", mask}});
-  arguments.at_least("options.iterations", options.iterations, 0);
-  arguments.at_least("options.inner_iterations", options.inner_iterations, 1);
-  arguments.not_negative("options.discrepancy", options.discrepancy);
-  arguments.not_negative("options.total_variation", options.total_variation);
-  arguments.within("options.relaxation", options.relaxation, 0., 2.);
-  arguments.require(shape_.method == Method::TotalVariation || options.total_variation == 0,
-                    "options.total_variation", "0 with another method than TotalVariation",
-                    [&] { return Impl::number(options.total_variation); });
-  arguments.require(shape_.method != Method::ConjugateGradients || !options.nonnegative,
-                    "options.nonnegative", "false with conjugate gradients", "true");
-  arguments.require(!shape_.normal || !weights, "weights", "none with a normal operator", "some");
-  arguments.require(!shape_.normal || options.discrepancy == 0, "options.discrepancy",
-                    "0 with a normal operator", [&] { return Impl::number(options.discrepancy); });
-  return sizes;
 }
 
 #define BRACEWELL_INSTANCES_LEAST_SQUARES_SOLVER(Extern, Space, Real)                                        \

@@ -145,51 +145,34 @@ void backproject_gradients(const ExecutionSpace& space, const Projections& proje
   }
 }
 
-#define BRACEWELL_INSTANCES_BACKPROJECT(Extern, Space, Real, Kernel)                                         \
-  Extern template void Impl::backproject<Kernel, 2, 2>(                                                      \
+#define BRACEWELL_BACKPROJECT_TO(Extern, Space, Real, Kernel, M, D)                                          \
+  Extern template void Impl::backproject<Kernel, M, D>(                                                      \
       const Space&, const Array<const Kokkos::complex<Real>, Space::memory_space>&,                          \
-      const Poses<Real, Space::memory_space>&, const Backprojection<Real, Space::memory_space, 2>&,          \
-      const ProjectionOptions&);                                                                             \
-  Extern template void Impl::backproject<Kernel, 2, 3>(                                                      \
-      const Space&, const Array<const Kokkos::complex<Real>, Space::memory_space>&,                          \
-      const Poses<Real, Space::memory_space>&, const Backprojection<Real, Space::memory_space, 3>&,          \
-      const ProjectionOptions&);                                                                             \
-  Extern template void Impl::backproject<Kernel, 3, 3>(                                                      \
-      const Space&, const Array<const Kokkos::complex<Real>, Space::memory_space>&,                          \
-      const Poses<Real, Space::memory_space>&, const Backprojection<Real, Space::memory_space, 3>&,          \
+      const Poses<Real, Space::memory_space>&, const Backprojection<Real, Space::memory_space, D>&,          \
       const ProjectionOptions&);
+#define BRACEWELL_BACKPROJECT_GRADIENTS(Extern, Space, Real, Kernel, M, D, ...)                              \
+  Extern template void Impl::backproject_gradients<Kernel, M, D>(                                            \
+      const Space&, const __VA_ARGS__&, const Array<const Kokkos::complex<Real>, Space::memory_space>&,      \
+      const Poses<Real, Space::memory_space>&, const BackprojectGradients<Real, Space::memory_space, D>&,    \
+      ProjectionOptions);
+#define BRACEWELL_BACKPROJECT_GRADIENTS_PREPARED(Extern, Space, Real, Kernel, M, D)                          \
+  BRACEWELL_BACKPROJECT_GRADIENTS(Extern, Space, Real, Kernel, M, D,                                         \
+                                  Impl::PreparedReferenceOf<Kernel, Space, D, Kokkos::complex<Real>>)
+#define BRACEWELL_INSTANCES_BACKPROJECT(Extern, Space, Real, Kernel)                                         \
+  BRACEWELL_BACKPROJECT_TO(Extern, Space, Real, Kernel, 2, 2)                                                \
+  BRACEWELL_BACKPROJECT_TO(Extern, Space, Real, Kernel, 2, 3)                                                \
+  BRACEWELL_BACKPROJECT_TO(Extern, Space, Real, Kernel, 3, 3)
 #define BRACEWELL_INSTANCES_BACKPROJECT_GRADIENTS(Extern, Space, Real, Kernel)                               \
-  Extern template void Impl::backproject_gradients<Kernel, 2, 2>(                                            \
-      const Space&, const Impl::StoredReference<Kokkos::complex<Real>>&,                                     \
-      const Array<const Kokkos::complex<Real>, Space::memory_space>&,                                        \
-      const Poses<Real, Space::memory_space>&, const BackprojectGradients<Real, Space::memory_space, 2>&,    \
-      ProjectionOptions);                                                                                    \
-  Extern template void Impl::backproject_gradients<Kernel, 2, 3>(                                            \
-      const Space&, const Impl::StoredReference<Kokkos::complex<Real>>&,                                     \
-      const Array<const Kokkos::complex<Real>, Space::memory_space>&,                                        \
-      const Poses<Real, Space::memory_space>&, const BackprojectGradients<Real, Space::memory_space, 3>&,    \
-      ProjectionOptions);                                                                                    \
-  Extern template void Impl::backproject_gradients<Kernel, 3, 3>(                                            \
-      const Space&, const Impl::StoredReference<Kokkos::complex<Real>>&,                                     \
-      const Array<const Kokkos::complex<Real>, Space::memory_space>&,                                        \
-      const Poses<Real, Space::memory_space>&, const BackprojectGradients<Real, Space::memory_space, 3>&,    \
-      ProjectionOptions);
+  BRACEWELL_BACKPROJECT_GRADIENTS(Extern, Space, Real, Kernel, 2, 2,                                         \
+                                  Impl::StoredReference<Kokkos::complex<Real>>)                              \
+  BRACEWELL_BACKPROJECT_GRADIENTS(Extern, Space, Real, Kernel, 2, 3,                                         \
+                                  Impl::StoredReference<Kokkos::complex<Real>>)                              \
+  BRACEWELL_BACKPROJECT_GRADIENTS(Extern, Space, Real, Kernel, 3, 3,                                         \
+                                  Impl::StoredReference<Kokkos::complex<Real>>)
 #define BRACEWELL_INSTANCES_BACKPROJECT_GRADIENTS_DEVICE(Extern, Space, Real, Kernel)                        \
-  Extern template void Impl::backproject_gradients<Kernel, 2, 2>(                                            \
-      const Space&, const Impl::PreparedReferenceOf<Kernel, Space, 2, Kokkos::complex<Real>>&,               \
-      const Array<const Kokkos::complex<Real>, Space::memory_space>&,                                        \
-      const Poses<Real, Space::memory_space>&, const BackprojectGradients<Real, Space::memory_space, 2>&,    \
-      ProjectionOptions);                                                                                    \
-  Extern template void Impl::backproject_gradients<Kernel, 2, 3>(                                            \
-      const Space&, const Impl::PreparedReferenceOf<Kernel, Space, 3, Kokkos::complex<Real>>&,               \
-      const Array<const Kokkos::complex<Real>, Space::memory_space>&,                                        \
-      const Poses<Real, Space::memory_space>&, const BackprojectGradients<Real, Space::memory_space, 3>&,    \
-      ProjectionOptions);                                                                                    \
-  Extern template void Impl::backproject_gradients<Kernel, 3, 3>(                                            \
-      const Space&, const Impl::PreparedReferenceOf<Kernel, Space, 3, Kokkos::complex<Real>>&,               \
-      const Array<const Kokkos::complex<Real>, Space::memory_space>&,                                        \
-      const Poses<Real, Space::memory_space>&, const BackprojectGradients<Real, Space::memory_space, 3>&,    \
-      ProjectionOptions);
+  BRACEWELL_BACKPROJECT_GRADIENTS_PREPARED(Extern, Space, Real, Kernel, 2, 2)                                \
+  BRACEWELL_BACKPROJECT_GRADIENTS_PREPARED(Extern, Space, Real, Kernel, 2, 3)                                \
+  BRACEWELL_BACKPROJECT_GRADIENTS_PREPARED(Extern, Space, Real, Kernel, 3, 3)
 BRACEWELL_DECLARE_KERNELS(BRACEWELL_DECLARE, BRACEWELL_INSTANCES_BACKPROJECT)
 BRACEWELL_DECLARE_KERNELS(BRACEWELL_DECLARE, BRACEWELL_INSTANCES_BACKPROJECT_GRADIENTS)
 BRACEWELL_DECLARE_KERNELS(BRACEWELL_DECLARE_DEVICE, BRACEWELL_INSTANCES_BACKPROJECT_GRADIENTS_DEVICE)

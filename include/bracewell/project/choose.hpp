@@ -34,8 +34,9 @@ struct SamplingWork {
   bool pose_gradients = false;      ///< gradients of matrices or shifts are wanted
 };
 
-/// The kernel that project, project_gradients and backproject_gradients launch for such work: on hosts Rows; on
-/// GPUs PaddedCopies of what is prepared, else Tiles (measured on an H200: docs/lab/projection.md); PoseSums wherever gradients of poses are wanted.
+/// Chooses the kernel of project, project_gradients and backproject_gradients. It takes Rows on hosts. On GPUs it takes
+/// PaddedCopies for a PreparedReference, and otherwise Tiles (measured on an H200: docs/lab/projection.md). For gradients of
+/// poses it takes PoseSums.
 constexpr Sampling choose_sampling(const SamplingWork& work) {
   if (work.pose_gradients)
     return Sampling::PoseSums;
@@ -84,10 +85,10 @@ constexpr bool patches_pay(const InsertionWork& work) {
 
 } // namespace Impl
 
-/// The kernel that backproject launches for such work, and project_gradients for the gradient of the reconstruction.
-/// Strategy::Automatic means Owned on hosts: Atomic only shares out its sums where bricks are fewer than threads. On
-/// GPUs it means Atomic, the fastest for all kernels and sizes (measured on an H200: docs/lab/projection.md).
-/// Duplicated is never chosen: it needs memory that only the caller can give, and threads of a host.
+/// Chooses the kernel of backproject, and of project_gradients for the gradient of the reconstruction.
+/// Strategy::Automatic means Owned on hosts; Atomic there only shares sums among threads if there are fewer bricks than
+/// threads. On GPUs it means Atomic, the fastest for all kernels and sizes (measured on an H200: docs/lab/projection.md).
+/// It never chooses Duplicated, which needs threads of a host, and memory that only the caller can give.
 constexpr Insertion choose_insertion(const InsertionWork& work) {
   Strategy strategy = work.strategy;
   if (strategy == Strategy::Automatic)

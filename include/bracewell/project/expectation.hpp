@@ -22,8 +22,8 @@ struct ExpectationSizes {
   int height;          ///< of images
   int width;           ///< of images, the full one
   int best = 1;        ///< candidates that are ranked for every image; 0: none
-  /// Of memory for scores. Images whose scores fit, 32 or more of them, are scored once; the scores of others are computed
-  /// again for the sums.
+  /// Bytes for scores. If the scores of 32 or more images fit, they are computed once. Otherwise the sums compute them
+  /// again.
   std::int64_t bytes = std::int64_t(256) << 20;
 };
 
@@ -52,15 +52,16 @@ struct ExpectationPoses {
   Array<const T, MemorySpace> class_priors = {}; ///< [K]; optional: 1
 };
 
-/// What Expectation::run yields; what is left out is not computed. Volumes are added to, the rest is overwritten.
+/// What Expectation::run writes. It computes only the arrays that are given. It adds to volumes, and overwrites the rest.
 template <class T, class MemorySpace, int D>
 struct ExpectationResults {
-  /// [N] log p(X): of the sum over all candidates of prior and likelihood. Minus infinity: all priors are zero. NaN: a
-  /// projection is not finite; the image adds to nothing then.
+  /// [N] log p(X), the logarithm of the sum of prior times likelihood over all candidates. Minus infinity: all priors are zero.
+  /// NaN: a projection is not finite, and the image adds to nothing.
   Array<double, MemorySpace> log_evidence = {};
   Array<T, MemorySpace> class_shares = {}; ///< [N, K] posteriors of classes
-  Array<T, MemorySpace> posteriors = {}; ///< [N, best] the largest, from the largest on; with the next three
-  Array<int, MemorySpace> classes = {};  ///< [N, best] of these candidates; -1: there is none
+  Array<T, MemorySpace> posteriors =
+      {};                               ///< [N, best] the largest, in falling order; goes with the next three
+  Array<int, MemorySpace> classes = {}; ///< [N, best] of these candidates; -1: there is none
   Array<int, MemorySpace> poses =
       {}; ///< [N, best] indices into the matrices; of equal ones the first comes first
   Array<int, MemorySpace> shifts = {}; ///< [N, best]
@@ -69,8 +70,8 @@ struct ExpectationResults {
   SpectraArray<Kokkos::complex<T>, MemorySpace, D> data = {};
   Array<T, MemorySpace> weight = {}; ///< like data: of posterior C^2 / variance; given together with data
 
-  Array<T, MemorySpace> shares = {};       ///< [N] of the posterior that the sums are of
-  Array<int, MemorySpace> candidates = {}; ///< [N] that the sums are of
+  Array<T, MemorySpace> shares = {};       ///< [N] part of the posterior in the sums
+  Array<int, MemorySpace> candidates = {}; ///< [N] number of candidates in the sums
   Array<double, MemorySpace> shift_sums =
       {}; ///< [N, 3] posterior times row, column and squared length of the shift
   /// [N, shells, 3] posterior sums over a shell of the full spectrum of |X|^2, Re(conj(X) C P) and |C P|^2. The residual
@@ -90,10 +91,10 @@ struct ExpectationResults {
 /// step.run(space, prepare<Linear>(space, references), {.matrices = matrices},
 ///          {.log_evidence = evidence, .data = data, .weight = weight});
 /// \endcode
-/// Memory grows neither with images times poses nor with candidates: ExpectationSizes::bytes, and a few megabytes a sum. The
-/// sums leave out candidates that together have at most 1 - share of the posterior. They have the same bits in every run
-/// with Strategy::Owned, the rest always. In float a log-likelihood has an error of some 1e-7 of sum m |C P|^2 / v and
-/// sum m |C P| |X| / v, and so has the logarithm of a posterior. Movable; for one instance at a time.
+/// Memory is ExpectationSizes::bytes and a few megabytes for each sum, at any number of candidates. The sums leave out
+/// candidates that together have at most 1 - share of the posterior. With Strategy::Owned the sums have the same bits in every
+/// run; the other results always have. In float a log-likelihood, and so the logarithm of a posterior, has an error of about
+/// 1e-7 of sum m |C P|^2 / v and of sum m |C P| |X| / v. Movable; for one instance at a time.
 ///
 /// @tparam T  float or double, of images, references and sums
 template <class ExecutionSpace, class T = float>
@@ -107,19 +108,19 @@ public:
   Expectation(const ExecutionSpace& space, const ExpectationSizes& sizes,
               const ProjectionOptions& options = {});
 
-  /// Takes images, which are not needed any more when the kernels have ended. Waits.
+  /// Copies the images. Waits.
   /// @throws Error on shapes that do not fit, values that are not finite, and variances that are not above zero
   void set_images(const ExecutionSpace& space, const ExpectationImages<T, Memory>& images);
 
-  /// @param shifts  [S, 2] in pixels (row, column), as those of Poses
+  /// @param shifts  [S, 2] in pixels (row, column), with the sign of Poses::shifts
   /// @param priors  [S]; optional: 1
   /// @throws Error on shapes that do not fit, and values that are not finite. Waits.
   void set_shifts(const ExecutionSpace& space, const Array<const T, Memory>& shifts,
                   const Array<const T, Memory>& priors = {});
 
-  /// Takes the expectation of all images; waits for it in between.
+  /// Takes the expectation of all images. Waits between groups of images.
   /// @param reference  of K volumes, or of K images for poses in the plane
-  /// @param share      of the posterior that sums have at least, from 0 to 1; all candidates with 1
+  /// @param share      least part of the posterior that the sums include, from 0 to 1; 1: all candidates
   /// @throws Error on shapes that do not fit, values that are not finite, negative priors, shared memory, and before images
   /// and shifts are set; nothing is written then
   template <class Kernel, int D, class Stored>

@@ -27,9 +27,9 @@ enum class KernelWeights { Signed, Absolute };
 
 /// Options of project, backproject and their gradients.
 struct ProjectionOptions {
-  /// Padded over unpadded box: projection frequency k samples the reconstruction at M (oversampling k). By
-  /// default 1, for boxes whose smallest sides are the same; where they differ it has to be given (1 for
-  /// projections that show a part of the frequencies).
+  /// Padded over unpadded box: projection frequency k samples the reconstruction at M (oversampling k). The
+  /// default is 1 for boxes whose smallest sides are equal. Give it for other boxes (1 for projections that hold a part
+  /// of the frequencies).
   std::optional<double> oversampling = std::nullopt;
   /// Samples with |k| <= radius (projection frequencies) are computed, others are zero; by default the
   /// largest radius that stays within both Nyquist limits: min(n) / 2 and min(N) / (2 oversampling).
@@ -39,8 +39,8 @@ struct ProjectionOptions {
   /// other way; a flat plane by default.
   std::optional<double> ewald_radius = std::nullopt;
   KernelWeights kernel_weights = KernelWeights::Signed; ///< what carries weights into the weight volume
-  /// Of insertion. Owned also sums what the samples of a pose give to the gradients of its matrix and shift in one order,
-  /// where few poses are slower (matrices and shifts of several poses are still added up in any).
+  /// How insertion accumulates. With Owned, project_gradients also sums the gradients of a pose's matrix and shift in a fixed
+  /// order, which is slower for few poses. (Sums over poses that share a matrix or a shift keep no order.)
   Strategy strategy = Strategy::Automatic;
   /// project_gradients only: leave out the samples on column 0 whose Friedel mate is stored too
   /// (torch-projectors paper, section 2.3): right for a loss written on the full spectrum whose cotangent

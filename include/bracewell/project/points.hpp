@@ -66,7 +66,7 @@ void sample_gradients(const ExecutionSpace& space, const Grid& grid, const Point
                       const PointOptions& options = {});
 
 /// Exact derivatives of a loss with respect to the values and points that `insert` reads, from the cotangent of its grid.
-/// `gradients.values` is that of the values; there is none of the grid, whose gradient is its cotangent.
+/// `gradients.values` is the gradient of the values. The gradient of the grid is its cotangent, so no output has it.
 /// @param values     [B, N]
 /// @param cotangent  like the grid
 /// @throws Error as `sample`, and where nothing is asked for
@@ -167,6 +167,27 @@ void sample_points(const ExecutionSpace& space, const Arguments& arguments, cons
   });
 }
 
+/// Adds values at points that have been checked.
+template <class Kernel, int D, class ExecutionSpace, class Value, class T>
+void insert_points(const ExecutionSpace& space, const char* label,
+                   const Array<const Value, typename ExecutionSpace::memory_space>& values,
+                   const Array<const T, typename ExecutionSpace::memory_space>& points,
+                   const Array<Value, typename ExecutionSpace::memory_space>& grid, Mates mates) {
+  if (values.size() == 0)
+    return;
+  with_grid<Kernel, D, ExecutionSpace>(grid, mates, [&](const auto& of_grid) {
+    InsertPoints<ExecutionSpace, std::remove_cvref_t<decltype(of_grid)>>{of_grid,
+                                                                         points.data,
+                                                                         values.data,
+                                                                         grid.data,
+                                                                         values.extents[0],
+                                                                         values.extents[1],
+                                                                         points.extents[0] == 1,
+                                                                         grid.extents[0] == 1}
+        .launch(space, label);
+  });
+}
+
 } // namespace Impl
 
 template <class Kernel, class ExecutionSpace, class Grid, class Points, class Values>
@@ -191,18 +212,10 @@ void insert(const ExecutionSpace& space, const Values& values, const Points& poi
     const Array<Value, Memory> target(grid);
     const Array<const Value, Memory> amplitudes(values);
     const Array<const Impl::real_part<Value>, Memory> positions(points);
-    const auto shapes =
-        Impl::check_points<Kernel, D>(arguments, "grid", target, positions, "values", amplitudes);
+    Impl::check_points<Kernel, D>(arguments, "grid", target, positions, "values", amplitudes);
     arguments.disjoint({{"grid", target}}, {{"values", amplitudes}, {"points", positions}});
-    if (shapes.batches == 0 || shapes.points == 0)
-      return;
     const Kokkos::Profiling::ScopedRegion region("Bracewell::insert");
-    Impl::with_grid<Kernel, D, ExecutionSpace>(target, options.mates, [&](const auto& of_grid) {
-      Impl::InsertPoints<ExecutionSpace, std::remove_cvref_t<decltype(of_grid)>>{
-          of_grid,        positions.data, amplitudes.data,      target.data,
-          shapes.batches, shapes.points,  shapes.shared_points, shapes.shared_grid}
-          .launch(space, "Bracewell::insert");
-    });
+    Impl::insert_points<Kernel, D>(space, "Bracewell::insert", amplitudes, positions, target, options.mates);
   }
 }
 
@@ -225,19 +238,8 @@ void sample_gradients(const ExecutionSpace& space, const Grid& grid, const Point
       const Array<const Value, Memory> amplitudes(cotangent);
       const Array<const Impl::real_part<Value>, Memory> positions(points);
       Impl::set_zero(space, "Bracewell::sample_gradients::zero", std::array{Impl::reals(gradients.grid)});
-      if (amplitudes.size() == 0)
-        return;
-      Impl::with_grid<Kernel, D, ExecutionSpace>(gradients.grid, options.mates, [&](const auto& of_grid) {
-        Impl::InsertPoints<ExecutionSpace, std::remove_cvref_t<decltype(of_grid)>>{of_grid,
-                                                                                   positions.data,
-                                                                                   amplitudes.data,
-                                                                                   gradients.grid.data,
-                                                                                   amplitudes.extents[0],
-                                                                                   amplitudes.extents[1],
-                                                                                   positions.extents[0] == 1,
-                                                                                   shape.extents[0] == 1}
-            .launch(space, "Bracewell::sample_gradients::grid");
-      });
+      Impl::insert_points<Kernel, D>(space, "Bracewell::sample_gradients::grid", amplitudes, positions,
+                                     gradients.grid, options.mates);
     }
   }
 }

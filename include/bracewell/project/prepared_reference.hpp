@@ -29,8 +29,8 @@ enum class ReadBy {
 /// Movable and copyable (a copy refers to the same memory); calls that read it may run on several instances
 /// once it has been filled.
 ///
-/// Memory, of 128 elements a side: on GPUs in float 1.1 (linear) or 1.2 times that of volumes, 2.2 to 2.4 times
-/// that of images; on hosts that of the View. In half precision half of that.
+/// Memory, relative to the View, with 128 elements a side in float: on GPUs 1.1 (linear) or 1.2 for volumes, and 2.2 to
+/// 2.4 for images; on hosts 1. Half precision takes half of it.
 ///
 /// @tparam Stored  how elements are stored: Kokkos::complex of float or double, or HalfComplex. With HalfComplex all
 /// arithmetic is in float. The spectra are scaled by a power of two so that none overflows. Every element has a
@@ -99,7 +99,12 @@ private:
   using Order = typename Padded::Order;
 
   /// Stored for one reconstruction; not positive where they are too many.
-  static std::int64_t elements(const HalfSpectrumLayout<D>& layout);
+  static std::int64_t elements(const HalfSpectrumLayout<D>& layout) {
+    if constexpr (host)
+      return layout.elements();
+    else
+      return Order(layout).usable_size();
+  }
 
   template <class From>
   void refill(const ExecutionSpace& space, const Input<From>& input);
@@ -135,15 +140,6 @@ auto PreparedReference<Kernel, ExecutionSpace, D, Stored>::reference(const char*
                                         : "one prepared for ReadBy::BackprojectGradients",
                                     "the other");
   return {shape_, {argument, nullptr, 0}, spectra_, oversampling_};
-}
-
-template <class Kernel, class ExecutionSpace, int D, class Stored>
-std::int64_t
-PreparedReference<Kernel, ExecutionSpace, D, Stored>::elements(const HalfSpectrumLayout<D>& layout) {
-  if constexpr (host)
-    return layout.elements();
-  else
-    return Order(layout).usable_size();
 }
 
 template <class Kernel, class ExecutionSpace, int D, class Stored>
@@ -217,7 +213,7 @@ inline constexpr bool is_prepared<PreparedReference<Kernel, ExecutionSpace, D, S
 
 } // namespace Impl
 
-/// The PreparedReference of a reconstruction whose precision is that of its View, or HalfComplex:
+/// Prepares a reconstruction in the precision of its View, or in another one:
 /// `prepare<Linear, HalfComplex>(space, reconstruction)`.
 template <class Kernel = CatmullRom, class Stored = void, class ExecutionSpace, class Reconstruction>
 auto prepare(const ExecutionSpace& space, const Reconstruction& reconstruction,
@@ -227,17 +223,15 @@ auto prepare(const ExecutionSpace& space, const Reconstruction& reconstruction,
       space, reconstruction, reader);
 }
 
-#define BRACEWELL_PREPARED_REFERENCE(Extern, Space, Real, Kernel, Stored)                                    \
-  Extern template class PreparedReference<Kernel, Space, 2, Stored>;                                         \
-  Extern template void PreparedReference<Kernel, Space, 2, Stored>::make(                                    \
+#define BRACEWELL_PREPARED_REFERENCE_OF(Extern, Space, Real, Kernel, D, Stored)                              \
+  Extern template class PreparedReference<Kernel, Space, D, Stored>;                                         \
+  Extern template void PreparedReference<Kernel, Space, D, Stored>::make(                                    \
       const Space&, const Array<const Kokkos::complex<Real>, Space::memory_space>&);                         \
-  Extern template void PreparedReference<Kernel, Space, 2, Stored>::refill(                                  \
-      const Space&, const Array<const Kokkos::complex<Real>, Space::memory_space>&);                         \
-  Extern template class PreparedReference<Kernel, Space, 3, Stored>;                                         \
-  Extern template void PreparedReference<Kernel, Space, 3, Stored>::make(                                    \
-      const Space&, const Array<const Kokkos::complex<Real>, Space::memory_space>&);                         \
-  Extern template void PreparedReference<Kernel, Space, 3, Stored>::refill(                                  \
+  Extern template void PreparedReference<Kernel, Space, D, Stored>::refill(                                  \
       const Space&, const Array<const Kokkos::complex<Real>, Space::memory_space>&);
+#define BRACEWELL_PREPARED_REFERENCE(Extern, Space, Real, Kernel, Stored)                                    \
+  BRACEWELL_PREPARED_REFERENCE_OF(Extern, Space, Real, Kernel, 2, Stored)                                    \
+  BRACEWELL_PREPARED_REFERENCE_OF(Extern, Space, Real, Kernel, 3, Stored)
 #define BRACEWELL_INSTANCES_PREPARED_REFERENCE(Extern, Space, Real, Kernel)                                  \
   BRACEWELL_PREPARED_REFERENCE(Extern, Space, Real, Kernel, Kokkos::complex<Real>)
 BRACEWELL_DECLARE_KERNELS(BRACEWELL_DECLARE, BRACEWELL_INSTANCES_PREPARED_REFERENCE)

@@ -98,57 +98,26 @@ void project_gradients(
         options);
 }
 
-// Sampling from spectra as they are stored, and from those that were prepared for GPUs.
+// Sampling from spectra as they are stored, and from those that were prepared for GPUs; last, the reference.
+#define BRACEWELL_PROJECT_FROM(Extern, Space, Real, Kernel, M, D, ...)                                       \
+  Extern template void Impl::project<Kernel, M, D>(                                                          \
+      const Space&, const __VA_ARGS__&, const Poses<Real, Space::memory_space>&,                             \
+      const Array<Kokkos::complex<Real>, Space::memory_space>&, ProjectionOptions);                          \
+  Extern template void Impl::project_gradients<Kernel, M, D>(                                                \
+      const Space&, const __VA_ARGS__&, const Poses<Real, Space::memory_space>&,                             \
+      const Array<const Kokkos::complex<Real>, Space::memory_space>&,                                        \
+      const ProjectGradients<Real, Space::memory_space>&, ProjectionOptions);
 #define BRACEWELL_PROJECT_STORED(Extern, Space, Real, Kernel, Stored)                                        \
-  Extern template void Impl::project<Kernel, 2, 2>(                                                          \
-      const Space&, const Impl::StoredReference<Stored>&, const Poses<Real, Space::memory_space>&,           \
-      const Array<Kokkos::complex<Real>, Space::memory_space>&, ProjectionOptions);                          \
-  Extern template void Impl::project_gradients<Kernel, 2, 2>(                                                \
-      const Space&, const Impl::StoredReference<Stored>&, const Poses<Real, Space::memory_space>&,           \
-      const Array<const Kokkos::complex<Real>, Space::memory_space>&,                                        \
-      const ProjectGradients<Real, Space::memory_space>&, ProjectionOptions);                                \
-  Extern template void Impl::project<Kernel, 2, 3>(                                                          \
-      const Space&, const Impl::StoredReference<Stored>&, const Poses<Real, Space::memory_space>&,           \
-      const Array<Kokkos::complex<Real>, Space::memory_space>&, ProjectionOptions);                          \
-  Extern template void Impl::project_gradients<Kernel, 2, 3>(                                                \
-      const Space&, const Impl::StoredReference<Stored>&, const Poses<Real, Space::memory_space>&,           \
-      const Array<const Kokkos::complex<Real>, Space::memory_space>&,                                        \
-      const ProjectGradients<Real, Space::memory_space>&, ProjectionOptions);                                \
-  Extern template void Impl::project<Kernel, 3, 3>(                                                          \
-      const Space&, const Impl::StoredReference<Stored>&, const Poses<Real, Space::memory_space>&,           \
-      const Array<Kokkos::complex<Real>, Space::memory_space>&, ProjectionOptions);                          \
-  Extern template void Impl::project_gradients<Kernel, 3, 3>(                                                \
-      const Space&, const Impl::StoredReference<Stored>&, const Poses<Real, Space::memory_space>&,           \
-      const Array<const Kokkos::complex<Real>, Space::memory_space>&,                                        \
-      const ProjectGradients<Real, Space::memory_space>&, ProjectionOptions);
+  BRACEWELL_PROJECT_FROM(Extern, Space, Real, Kernel, 2, 2, Impl::StoredReference<Stored>)                   \
+  BRACEWELL_PROJECT_FROM(Extern, Space, Real, Kernel, 2, 3, Impl::StoredReference<Stored>)                   \
+  BRACEWELL_PROJECT_FROM(Extern, Space, Real, Kernel, 3, 3, Impl::StoredReference<Stored>)
 #define BRACEWELL_PROJECT_PREPARED(Extern, Space, Real, Kernel, Stored)                                      \
-  Extern template void Impl::project<Kernel, 2, 2>(                                                          \
-      const Space&, const Impl::PreparedReferenceOf<Kernel, Space, 2, Stored>&,                              \
-      const Poses<Real, Space::memory_space>&, const Array<Kokkos::complex<Real>, Space::memory_space>&,     \
-      ProjectionOptions);                                                                                    \
-  Extern template void Impl::project_gradients<Kernel, 2, 2>(                                                \
-      const Space&, const Impl::PreparedReferenceOf<Kernel, Space, 2, Stored>&,                              \
-      const Poses<Real, Space::memory_space>&,                                                               \
-      const Array<const Kokkos::complex<Real>, Space::memory_space>&,                                        \
-      const ProjectGradients<Real, Space::memory_space>&, ProjectionOptions);                                \
-  Extern template void Impl::project<Kernel, 2, 3>(                                                          \
-      const Space&, const Impl::PreparedReferenceOf<Kernel, Space, 3, Stored>&,                              \
-      const Poses<Real, Space::memory_space>&, const Array<Kokkos::complex<Real>, Space::memory_space>&,     \
-      ProjectionOptions);                                                                                    \
-  Extern template void Impl::project_gradients<Kernel, 2, 3>(                                                \
-      const Space&, const Impl::PreparedReferenceOf<Kernel, Space, 3, Stored>&,                              \
-      const Poses<Real, Space::memory_space>&,                                                               \
-      const Array<const Kokkos::complex<Real>, Space::memory_space>&,                                        \
-      const ProjectGradients<Real, Space::memory_space>&, ProjectionOptions);                                \
-  Extern template void Impl::project<Kernel, 3, 3>(                                                          \
-      const Space&, const Impl::PreparedReferenceOf<Kernel, Space, 3, Stored>&,                              \
-      const Poses<Real, Space::memory_space>&, const Array<Kokkos::complex<Real>, Space::memory_space>&,     \
-      ProjectionOptions);                                                                                    \
-  Extern template void Impl::project_gradients<Kernel, 3, 3>(                                                \
-      const Space&, const Impl::PreparedReferenceOf<Kernel, Space, 3, Stored>&,                              \
-      const Poses<Real, Space::memory_space>&,                                                               \
-      const Array<const Kokkos::complex<Real>, Space::memory_space>&,                                        \
-      const ProjectGradients<Real, Space::memory_space>&, ProjectionOptions);
+  BRACEWELL_PROJECT_FROM(Extern, Space, Real, Kernel, 2, 2,                                                  \
+                         Impl::PreparedReferenceOf<Kernel, Space, 2, Stored>)                                \
+  BRACEWELL_PROJECT_FROM(Extern, Space, Real, Kernel, 2, 3,                                                  \
+                         Impl::PreparedReferenceOf<Kernel, Space, 3, Stored>)                                \
+  BRACEWELL_PROJECT_FROM(Extern, Space, Real, Kernel, 3, 3,                                                  \
+                         Impl::PreparedReferenceOf<Kernel, Space, 3, Stored>)
 #define BRACEWELL_INSTANCES_PROJECT(Extern, Space, Real, Kernel)                                             \
   BRACEWELL_PROJECT_STORED(Extern, Space, Real, Kernel, Kokkos::complex<Real>)
 BRACEWELL_DECLARE_KERNELS(BRACEWELL_DECLARE, BRACEWELL_INSTANCES_PROJECT)

@@ -17,7 +17,7 @@
 
 namespace Bracewell {
 
-/// Outputs of project_lines_gradients, overwritten; what is left out is not computed.
+/// Outputs of project_lines_gradients, overwritten. It computes only the arrays that are given.
 template <class T, class MemorySpace>
 struct LineGradients {
   Array<T, MemorySpace> volume = {};   ///< like the volume
@@ -32,10 +32,10 @@ using LineGradientsFor = LineGradients<Impl::real_of<Volume>, typename Execution
 /// Sums a volume along parallel lines, in real space:
 ///   image(x, y) = integral of volume(M (x - s_x, y - s_y, z)) dz
 /// with positions in elements from the centres, element floor(n/2) of each axis. Poses mean what they mean for `project`: the
-/// third column of M is the direction of view. A line takes one sample of every plane across the axis that it is steepest to,
-/// interpolated between four voxels, times its length between planes (Joseph, IEEE Trans. Med. Imaging 1, 1982). The volume is
-/// zero outside. There are no periods, and no limits of frequency. M may be any matrix; if it is a rotation, the
-/// unit of length is a voxel.
+/// third column of M is the direction of view. A line runs mainly along one axis of the volume. In every plane across
+/// this axis it takes one sample, interpolated between four voxels. The sum is multiplied by the line's length between two planes
+/// (Joseph, IEEE Trans. Med. Imaging 1, 1982). The volume is zero outside. There are no periods, and no limits of frequency. M may be
+/// any matrix; if it is a rotation, the unit of length is a voxel.
 ///
 /// @param space   instance that the kernel is queued on; the call does not wait
 /// @param volume  real [B|1, D, H, W]
@@ -48,7 +48,7 @@ void project_lines(const ExecutionSpace& space, const Volume& volume,
                    const PosesFor<ExecutionSpace, Volume>& poses, const Images& images);
 
 /// The transpose of `project_lines`: adds images along their lines to a volume. Every voxel gathers its pixels in one order, so
-/// that results are the same to the last bit from run to run. Poses whose images would be NaN add nothing.
+/// every run gives the same bits. Poses whose images would be NaN add nothing.
 /// @param images  real [B, P, h, w]
 /// @param volume  real [B|1, D, H, W], added to; a shared one gets the sum over B
 /// @throws Error as `project_lines`
@@ -59,7 +59,7 @@ void backproject_lines(const ExecutionSpace& space, const Images& images,
 /// Exact derivatives of a loss with respect to what `project_lines` reads, from its cotangent g = dL/d image. (For a loss of
 /// backproject_lines(images) exchange the roles: `volume` is its cotangent, and `cotangent` is the images.) A matrix, shift or
 /// volume that batches or poses share gets the sum; sums over poses are added in any order. The derivative holds as long as
-/// lines stay steepest to the same axis: where this changes, images jump by what interpolation misses.
+/// the main axis of the lines stays the same. Where it changes, images jump by the error of interpolation.
 /// @param cotangent  real [B, P, h, w]
 /// @throws Error as `project_lines`, and where nothing is asked for. Poses whose images are NaN have NaN gradients.
 template <class ExecutionSpace, class Volume, class Images>
@@ -520,21 +520,21 @@ private:
     const double g = double(cotangent[image * problem.pixels() + pixel]) * double(view.length);
     // What the loss gains where the line's points are moved, alone and in proportion to z, along the three axes. A line that
     // is moved along its steepest axis passes the plane elsewhere.
-    double force[3], turn[3];
-    force[m] = turn[m] = 0;
+    double force[3], moment[3];
+    force[m] = moment[m] = 0;
     for (int which = 0; which < 2; ++which) {
       const int other = (m + 1 + which) % 3;
       const double lean = double(matrix[3 * other + 2]) / along;
       force[other] = g * double(slopes[which]);
-      turn[other] = g * double(times_z[which]);
+      moment[other] = g * double(times_z[which]);
       force[m] -= lean * force[other];
-      turn[m] -= lean * turn[other];
+      moment[m] -= lean * moment[other];
     }
-    turn[m] -= g * double(value) / along; // of the length between planes
+    moment[m] -= g * double(value) / along; // of the length between planes
     for (int row = 0; row < 3; ++row) {
       sum.values[row] += at[0] * force[row];
       sum.values[3 + row] += at[1] * force[row];
-      sum.values[6 + row] += turn[row];
+      sum.values[6 + row] += moment[row];
       sum.values[9 + row] += force[row];
     }
   }

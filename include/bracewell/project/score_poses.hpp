@@ -86,7 +86,7 @@ public:
   /// @throws Error on shapes that do not fit
   void set_images(const ExecutionSpace& space, const ScoredImages<T, Memory>& images);
 
-  /// @param shifts  [S, 2] in pixels (row, column), as those of Poses: positive ones move projections to higher
+  /// @param shifts  [S, 2] in pixels (row, column), with the sign of Poses::shifts: positive ones move projections to higher
   /// index
   /// @throws Error on shapes that do not fit
   void set_shifts(const ExecutionSpace& space, const Array<const T, Memory>& shifts);
@@ -94,7 +94,7 @@ public:
   /// Queues the scoring of all images at all poses and shifts; does not wait. The same bits in every run.
   /// @param reference  of one volume, or of one image for poses in the plane; its oversampling is taken where
   /// options left it out
-  /// @param matrices   [P, d, d], each as those of Poses
+  /// @param matrices   [P, d, d], see Poses::matrices
   /// @throws Error on shapes that do not fit, shared memory, and before images and shifts are set; nothing is
   /// written then. Scores of poses that are not finite are NaN.
   template <class Kernel, int D, class Stored>
@@ -123,12 +123,37 @@ private:
              const PreparedReference<Kernel, ExecutionSpace, D, Stored>& reference,
              const Array<const T, Memory>& matrices, const PoseScores<T, Memory>& scores) const;
 
-  static ProjectionOptions check(const PoseScoringSizes& sizes, ProjectionOptions options);
+  static ProjectionOptions check(const PoseScoringSizes& sizes, ProjectionOptions options) {
+    constexpr Impl::Arguments arguments{"PoseScoring"};
+    Impl::check_scoring_sizes(arguments, sizes, 1 << 24, options);
+    return options;
+  }
 
-  void check(const Impl::Arguments& arguments, std::int64_t poses, const PoseScores<T, Memory>& scores) const;
+  void check(const Impl::Arguments& arguments, std::int64_t poses,
+             const PoseScores<T, Memory>& scores) const {
+    arguments.require(scores.all || scores.best, "scores", "all or best", "neither");
+    const std::int64_t images = plan_.images, shifts = plan_.shifts, ranks = plan_.ranks;
+    if (scores.all)
+      arguments.shape("scores.all", scores.all, {images, poses, shifts});
+    if (scores.best || scores.poses || scores.shifts) {
+      arguments.require(ranks > 0, "scores.best", "sizes.best > 0", "0");
+      arguments.shape("scores.best", scores.best, {images, ranks});
+      arguments.shape("scores.poses", scores.poses, {images, ranks});
+      arguments.shape("scores.shifts", scores.shifts, {images, ranks});
+    }
+  }
 
   /// The shape of spectra of the images' size.
-  Impl::ArrayShape spectra(std::initializer_list<std::int64_t> leading) const;
+  Impl::ArrayShape spectra(std::initializer_list<std::int64_t> leading) const {
+    Impl::ArrayShape shape;
+    for (const std::int64_t extent : leading)
+      shape.extents[shape.rank++] = extent;
+    shape.extents[shape.rank++] = plan_.layout.size[1];
+    shape.extents[shape.rank++] = plan_.layout.columns();
+    shape.width = plan_.layout.size[0];
+    shape.given = shape.states_width = true;
+    return shape;
+  }
 
   ProjectionOptions options_;
   Impl::ScoringPlan<ExecutionSpace, T> plan_;
@@ -229,41 +254,6 @@ std::size_t PoseScoring<ExecutionSpace, T>::bytes_needed(const ExecutionSpace& s
   return typename Plan::Sizes(space, layout, sizes.images, sizes.shifts, sizes.best,
                               typename Plan::Frequencies(layout, radius).values.size())
       .bytes();
-}
-
-template <class ExecutionSpace, class T>
-ProjectionOptions PoseScoring<ExecutionSpace, T>::check(const PoseScoringSizes& sizes,
-                                                        ProjectionOptions options) {
-  constexpr Impl::Arguments arguments{"PoseScoring"};
-  Impl::check_scoring_sizes(arguments, sizes, 1 << 24, options);
-  return options;
-}
-
-template <class ExecutionSpace, class T>
-void PoseScoring<ExecutionSpace, T>::check(const Impl::Arguments& arguments, std::int64_t poses,
-                                           const PoseScores<T, Memory>& scores) const {
-  arguments.require(scores.all || scores.best, "scores", "all or best", "neither");
-  const std::int64_t images = plan_.images, shifts = plan_.shifts, ranks = plan_.ranks;
-  if (scores.all)
-    arguments.shape("scores.all", scores.all, {images, poses, shifts});
-  if (scores.best || scores.poses || scores.shifts) {
-    arguments.require(ranks > 0, "scores.best", "sizes.best > 0", "0");
-    arguments.shape("scores.best", scores.best, {images, ranks});
-    arguments.shape("scores.poses", scores.poses, {images, ranks});
-    arguments.shape("scores.shifts", scores.shifts, {images, ranks});
-  }
-}
-
-template <class ExecutionSpace, class T>
-Impl::ArrayShape PoseScoring<ExecutionSpace, T>::spectra(std::initializer_list<std::int64_t> leading) const {
-  Impl::ArrayShape shape;
-  for (const std::int64_t extent : leading)
-    shape.extents[shape.rank++] = extent;
-  shape.extents[shape.rank++] = plan_.layout.size[1];
-  shape.extents[shape.rank++] = plan_.layout.columns();
-  shape.width = plan_.layout.size[0];
-  shape.given = shape.states_width = true;
-  return shape;
 }
 
 #define BRACEWELL_INSTANCES_POSE_SCORING(Extern, Space, Real) Extern template class PoseScoring<Space, Real>;

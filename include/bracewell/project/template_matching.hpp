@@ -35,12 +35,12 @@ struct TemplateMatchingOptions {
   /// Frequencies up to this one are compared, in cycles per pixel of the micrograph, at most up to the Nyquist limits
   /// of the micrograph and of the map.
   double limit = 0.5;
-  /// Of memory for spectra and correlations of orientations that are taken together; at least one is. 0: 2 GiB on GPUs,
-  /// 64 MiB on hosts.
+  /// Bytes for the spectra and correlations of a batch of orientations; a batch has at least one. 0: 2 GiB on GPUs, 64 MiB
+  /// on hosts.
   std::int64_t bytes = 0;
 };
 
-/// What TemplateMatching::results writes, each [rows, columns] of the plan; what is left out is not written.
+/// What TemplateMatching::results writes, each [rows, columns] of the plan. It writes only the arrays that are given.
 template <class T, class MemorySpace>
 struct TemplateMatches {
   Array<T, MemorySpace> scores = {};     ///< (maximum - mean) / deviation; 0 where the deviation is 0
@@ -52,8 +52,8 @@ struct TemplateMatches {
 
 /// The score t that `expected` of `trials` independent or dependent standard normal numbers exceed on average:
 ///   trials erfc(t / sqrt(2)) / 2 = expected.
-/// Means add up whether or not numbers depend on each other; so this is the threshold for `expected` false positives in
-/// pixels x orientations trials (Rickgauer et al. 2017, eLife 6, e25648, use expected = 1).
+/// The mean of a sum is the sum of the means, even of dependent numbers. So this is the threshold for `expected` false positives
+/// in pixels x orientations trials (Rickgauer et al. 2017, eLife 6, e25648, use expected = 1).
 /// @throws Error on trials that are not above 0, and unless 0 < expected < trials
 inline double false_positive_threshold(double trials, double expected = 1) {
   constexpr Impl::Arguments arguments{"false_positive_threshold"};
@@ -97,9 +97,8 @@ struct MatchedBand {
 /// micrograph, the root A of the mean of |X|^2 in a shell, and the spectrum P of the map's projection, as `project` yields
 /// it at the frequencies of the micrograph, the correlation at pixel x is
 ///   c(x) = sum over k of (X / A) conj(T) exp(2 pi i k.x / n) / sqrt(sum over k of |T|^2),   T = CTF P / A.
-/// The sums go over all frequencies up to the limit but zero. In a micrograph of noise alone c has the variance 1. Of all
-/// orientations every pixel keeps the maximum, its orientation, the sum and the sum of squares; correlations of a batch are
-/// read once and forgotten.
+/// The sums go over all frequencies up to the limit but zero. In a micrograph of noise alone c has the variance 1. Every
+/// pixel keeps the maximum over all orientations, its orientation, the sum and the sum of squares.
 /// \code
 /// TemplateMatching<Space> matching(space, {.height = h, .width = w, .pixel_size = 1.06, .voxel_size = 1.06});
 /// matching.set_micrograph(space, micrograph);
@@ -107,10 +106,10 @@ struct MatchedBand {
 /// matching.search(space, prepare_map<Linear>(space, map, 2 * n), matrices);
 /// matching.results(space, {.scores = scores, .best = best});
 /// \endcode
-/// Scores have [rows(), columns()] pixels: the micrograph's field of view in pixels that have the limit as their Nyquist
-/// frequency, up to a fast size of transforms. Pixel (r, c) lies at (r height / rows, c width / columns) of the micrograph;
-/// the centre of the map, floor(n/2), lies there. The micrograph is periodic: within half a box of an edge the far side
-/// counts, too. Movable; for one instance at a time.
+/// Scores have [rows(), columns()] pixels and show the whole micrograph. The limit is their Nyquist frequency, rounded up to
+/// a fast size of transforms. Pixel (r, c) lies at (r height / rows, c width / columns) of the micrograph. It is the place of
+/// the map's centre, floor(n/2). The micrograph is periodic: within half a box of an edge the scores also see the opposite
+/// edge. Movable; for one instance at a time.
 ///
 /// @tparam T  float, or double
 template <class ExecutionSpace, class T = float>
@@ -133,14 +132,15 @@ public:
   /// constant
   void set_micrograph(const ExecutionSpace& space, const Array<const T, Memory>& micrograph);
 
-  /// The CTF of templates of the searches that follow. A negative CTF::scale looks for dark particles. Without it the
+  /// Sets the CTF of the templates of later searches. A negative CTF::scale looks for dark particles. Without this call the
   /// CTF is 1.
   /// @throws Error before set_micrograph
   void set_ctf(const ExecutionSpace& space, const CTF& ctf);
 
-  /// Takes the orientations into the results, which several searches add up. Does not wait for the last.
+  /// Compares the micrograph with the map in these orientations, and adds them to the results. Several searches add up. Does
+  /// not wait for the last batch.
   /// @param reference  prepared from a cubic map; the spectrum's width is the padded one
-  /// @param matrices   [P, 3, 3], each as those of Poses; multiples of batch() are fastest
+  /// @param matrices   [P, 3, 3], see Poses::matrices; multiples of batch() are fastest
   /// @throws Error on another shape, matrices that are not finite, before set_micrograph, and for 2^31 orientations or more;
   /// nothing is changed then
   void search(const ExecutionSpace& space, const Reference& reference,
@@ -166,7 +166,27 @@ public:
 
 private:
   static Impl::MatchedBand band_of(const TemplateMatchingSizes& sizes,
-                                   const TemplateMatchingOptions& options);
+                                   const TemplateMatchingOptions& options) {
+    constexpr Impl::Arguments arguments{"TemplateMatching"};
+    arguments.within("sizes.height", sizes.height, 4, 32768);
+    arguments.within("sizes.width", sizes.width, 4, 32768);
+    arguments.positive("sizes.pixel_size", sizes.pixel_size);
+    arguments.positive("sizes.voxel_size", sizes.voxel_size);
+    arguments.positive("options.limit", options.limit);
+    arguments.within("options.limit", options.limit, 0., 0.5);
+    arguments.not_negative("options.bytes", options.bytes);
+    Impl::MatchedBand band;
+    band.limit = std::min(options.limit, sizes.pixel_size / (2 * sizes.voxel_size));
+    const int full[2] = {sizes.width, sizes.height};
+    for (int axis = 0; axis < 2; ++axis) {
+      const double needed = std::max(4., std::ceil(2 * band.limit * full[axis] - 1e-6));
+      band.size[axis] = full[axis];
+      band.grid.size[axis] = static_cast<int>(next_fast_size(static_cast<std::int64_t>(needed), axis == 0));
+      band.most[axis] = (std::min(band.grid.size[axis], full[axis]) - 1) / 2;
+    }
+    return band;
+  }
+
   Impl::Shells<2> shells() const {
     return Impl::Shells<2>(Impl::Box<2>{{band_.size[0], band_.size[1]}, band_.size[0] / 2 + 1, 1});
   }
@@ -439,29 +459,6 @@ struct CheckedValues {
 };
 
 } // namespace Impl
-
-template <class ExecutionSpace, class T>
-Impl::MatchedBand TemplateMatching<ExecutionSpace, T>::band_of(const TemplateMatchingSizes& sizes,
-                                                               const TemplateMatchingOptions& options) {
-  constexpr Impl::Arguments arguments{"TemplateMatching"};
-  arguments.within("sizes.height", sizes.height, 4, 32768);
-  arguments.within("sizes.width", sizes.width, 4, 32768);
-  arguments.positive("sizes.pixel_size", sizes.pixel_size);
-  arguments.positive("sizes.voxel_size", sizes.voxel_size);
-  arguments.positive("options.limit", options.limit);
-  arguments.within("options.limit", options.limit, 0., 0.5);
-  arguments.not_negative("options.bytes", options.bytes);
-  Impl::MatchedBand band;
-  band.limit = std::min(options.limit, sizes.pixel_size / (2 * sizes.voxel_size));
-  const int full[2] = {sizes.width, sizes.height};
-  for (int axis = 0; axis < 2; ++axis) {
-    const double needed = std::max(4., std::ceil(2 * band.limit * full[axis] - 1e-6));
-    band.size[axis] = full[axis];
-    band.grid.size[axis] = static_cast<int>(next_fast_size(static_cast<std::int64_t>(needed), axis == 0));
-    band.most[axis] = (std::min(band.grid.size[axis], full[axis]) - 1) / 2;
-  }
-  return band;
-}
 
 template <class ExecutionSpace, class T>
 TemplateMatching<ExecutionSpace, T>::TemplateMatching(const ExecutionSpace& space,

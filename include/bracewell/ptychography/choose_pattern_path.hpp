@@ -23,7 +23,7 @@ namespace Bracewell {
 ///   KnownLines  GPUs; probes as large as the detector, of 128 or 256 pixels, in the far field, of one slice, without
 ///               relaxation, factors and background
 ///   Lines       GPUs; detectors (and, with positions between pixels or to refine, relaxation, or several slices, probes)
-///               that transforms_lines(), but for positions to refine in the near field
+///               that transforms_lines(), but for positions to refine in the near field, and for slice_shifts to refine
 ///   General     everything
 /// @tparam ExecutionSpace, Real, Storage  of PtychographyLoss
 /// @param whole_positions  whether all positions are whole numbers (!ScanPositions::subpixel())
@@ -56,8 +56,8 @@ PatternPath choose_pattern_path(const PtychographyShape& shape, const Ptychograp
   const bool fused = plain && same_probe && mean_is_energy && shape.modes == 1 && Detectors::contains(n) &&
                      (Detectors::large_probes || 2 * m <= n);
   const bool lines = Detectors::template lines<ExecutionSpace> &&
-                     !(options.refine_positions && options.fresnel_number) && transforms_lines(n) &&
-                     ((same_probe && shape.slices == 1) || transforms_lines(m));
+                     !(options.refine_positions && options.fresnel_number) && !options.refine_slice_shifts &&
+                     transforms_lines(n) && ((same_probe && shape.slices == 1) || transforms_lines(m));
   const bool known = lines && plain && Impl::lines_are_known<Detectors, ExecutionSpace, Real>(n, m);
   constexpr bool host = Impl::is_host<ExecutionSpace>;
   const bool few =

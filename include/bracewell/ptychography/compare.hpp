@@ -48,7 +48,7 @@ void compare_patterns(const ExecutionSpace& space, const WavesView& waves, const
   Kokkos::Profiling::ScopedRegion region("Bracewell::compare_patterns");
   const std::int64_t pixels = w.extents[2] * w.extents[3];
   const Impl::Targets<T, T> measured{
-      t.data, nullptr, nullptr, nullptr, nullptr, static_cast<T>(options.counts), true};
+      t.data, nullptr, nullptr, nullptr, nullptr, static_cast<T>(options.counts), options.counts > 0, true};
   Impl::compare_waves<T>(space, "Bracewell::compare_patterns::compare", options.loss, w.data,
                          {nullptr, 0, w.extents[0]}, measured, static_cast<T>(options.background),
                          static_cast<int>(w.extents[1]), pixels, T(1) / (T(w.extents[0]) * T(pixels)), l.data,
@@ -79,8 +79,8 @@ struct CountsOfPixel {
 
 } // namespace Impl
 
-/// How patterns as counted should be compared (PatternScale::None): by PtychographySchedule::loss of the counts of a bright pixel,
-/// sum m^2 / sum m of the mean pattern m, where values are whole numbers; else by PatternLoss::Amplitude. Waits for the space.
+/// Chooses the loss for patterns as counted (PatternScale::None). If all values are whole numbers, PtychographySchedule::loss chooses
+/// by the counts of a bright pixel, sum m^2 / sum m of the mean pattern m. Otherwise it is PatternLoss::Amplitude. Waits for the space.
 /// @param patterns  View of Real [N, n, n]
 /// @param weights   View of Real [n, n] or [N, n, n]: pixels without weight do not count. Empty: all do
 /// @throws Error on other shapes

@@ -16,7 +16,7 @@
 
 namespace Bracewell {
 
-/// Where the probe stood: N windows of m x m pixels within the object, by their first (top left) pixel, as
+/// Places of the probe: N windows of m x m pixels within the object. A position is the first (top left) pixel of a window, as
 /// (row, column). Positions that are not whole numbers are allowed: the window is the nearest one, which must lie
 /// within the object (rows from -1/2 to below rows - m + 1/2), and the rest, within half a pixel, is a shift of
 /// the probe. Checked and sorted when made or moved; movable. There may be no positions.

@@ -11,15 +11,17 @@ template <class Real, class MemorySpace>
 struct PtychographyInputs {
   Array<const Kokkos::complex<Real>, MemorySpace> object; ///< O [rows, columns] or [slices, rows, columns]
   Array<const Kokkos::complex<Real>, MemorySpace> probe;  ///< p [m, m] or [modes, m, m]
-  /// [N, 2] (row, column), pixels, with options.refine_positions; not given: those of the plan. Windows stay where
+  /// [N, 2] (row, column), pixels, with options.refine_positions; by default the positions of the plan. Windows stay where
   /// they are, see PtychographyLoss::move_windows.
   Array<const double, MemorySpace> positions = {};
   Array<const Real, MemorySpace> factors = {};             ///< h [N], with options.pattern_factors
   Array<const Real, MemorySpace> detector_background = {}; ///< B [n, n], in the unit of I, with the option
   Array<const Kokkos::complex<Real>, MemorySpace> coefficients = {}; ///< a [N, C], with C = shape.relaxation
   Array<const Kokkos::complex<Real>, MemorySpace> relaxation = {};   ///< v [C, m, m]
-  /// Patterns whose mean loss and gradients are, N; 0: those of the call. Results of calls, or of processes, that share
-  /// one N add up to those of all their patterns.
+  /// s [slices - 1, 2] (row, column), pixels, with options.refine_slice_shifts; not given: options.slice_shifts
+  Array<const double, MemorySpace> slice_shifts = {};
+  /// Number N of patterns that sums are divided by for the mean loss and its gradients; 0: the patterns of the call. Results of
+  /// calls, or of processes, with the same N add up to the results of all their patterns.
   std::int64_t mean_of = 0;
 };
 
@@ -36,6 +38,7 @@ struct PtychographyOutputs {
   Array<Real, MemorySpace> background_gradient = {}; ///< [n, n]
   Array<Kokkos::complex<Real>, MemorySpace> coefficient_gradient = {}; ///< [N, C]; of real a, its real part
   Array<Kokkos::complex<Real>, MemorySpace> relaxation_gradient = {};  ///< [C, m, m]
+  Array<Real, MemorySpace> slice_shift_gradient = {};                  ///< [slices - 1, 2], per pixel
 };
 
 } // namespace Bracewell

@@ -56,9 +56,11 @@ struct PtychographyShape {
 struct PtychographyOptions {
   PatternLoss loss = PatternLoss::LeastSquares;  ///< how a pattern is compared with its model
   PatternScale scale = PatternScale::PerPattern; ///< of modelled intensities
-  double counts = 1;                             ///< C: mean of a scaled pattern (PatternScale::PerPattern)
-  double background = 1e-3;                      ///< b of PatternLoss::Poisson, in units of J
-  PixelWeights weights = PixelWeights::None;     ///< of pixels in the loss
+  /// C: mean of a scaled pattern (PatternScale::PerPattern). 0: C_j is the mean of measured pattern j, so that t is what was
+  /// counted, and J has its counts. Poisson's loss is then that of the best factor of each pattern.
+  double counts = 1;
+  double background = 1e-3;                  ///< b of PatternLoss::Poisson, in units of J
+  PixelWeights weights = PixelWeights::None; ///< of pixels in the loss
   bool reduced_grid = false; ///< compare on the smallest grid that holds every lag of |Psi|^2: exact, least
                              ///< squares without weights only
   /// Near field: detector and probe have the same pixels, n = m, and the wave is propagated by the Fresnel
@@ -70,6 +72,7 @@ struct PtychographyOptions {
   /// specimen is tilted: the way's transfer function is exp(-i pi |k|^2 / F - 2 pi i k.s / m) then. Empty: there is no tilt.
   std::vector<std::array<double, 2>> slice_shifts = {};
   bool refine_positions = false;             ///< positions are inputs of evaluate, which gives their gradient
+  bool refine_slice_shifts = false;          ///< so are slice_shifts, of two slices or more
   bool pattern_factors = false;              ///< I_j is multiplied by a factor of pattern j
   bool detector_background = false;          ///< an intensity per detector pixel is added to all patterns
   PatternPath path = PatternPath::Automatic; ///< which kernels compute patterns

@@ -175,13 +175,28 @@ private:
   void set(const ExecutionSpace& space, std::int64_t first, const Array<const Count, From>& patterns,
            const Array<const Real, Memory>& weights);
 
-  static const PtychographyShape& check(const PtychographyShape& shape, const PtychographyOptions& options);
+  static const PtychographyShape& check(const PtychographyShape& shape, const PtychographyOptions& options) {
+    Impl::check_loss_plan(constructor, shape, options);
+    return shape;
+  }
 
   /// The shape with the detector on which patterns are compared.
-  static PtychographyShape compared(PtychographyShape shape, const PtychographyOptions& options);
+  static PtychographyShape compared(PtychographyShape shape, const PtychographyOptions& options) {
+    shape.detector = Bracewell::compared_detector(shape, options);
+    return shape;
+  }
 
   static PatternPath choose_path(const PtychographyShape& sizes, const PtychographyOptions& options,
-                                 const Scan& scan);
+                                 const Scan& scan) {
+    const PatternPath path =
+        choose_pattern_path<ExecutionSpace, Real, Storage>(sizes, options, !scan.subpixel());
+    constructor.require(options.path == PatternPath::Automatic || options.path == path, "options.path",
+                        "a path that can do the problem (choose_pattern_path)",
+                        options.path == PatternPath::Fused        ? "PatternPath::Fused"
+                        : options.path == PatternPath::KnownLines ? "PatternPath::KnownLines"
+                                                                  : "PatternPath::Lines");
+    return path;
+  }
 
   /// Patterns of a call.
   std::int64_t used(const Array<const int, Memory>& subset) const { return subset ? subset.size() : count(); }
@@ -326,65 +341,23 @@ void PtychographyLoss<ExecutionSpace, Real, Storage>::set(const ExecutionSpace& 
                     [&] { return "others in pattern " + Impl::number(invalid); });
 }
 
-template <class ExecutionSpace, class Real, class Storage>
-auto PtychographyLoss<ExecutionSpace, Real, Storage>::check(const PtychographyShape& shape,
-                                                            const PtychographyOptions& options)
-    -> const PtychographyShape& {
-  Impl::check_loss_plan(constructor, shape, options);
-  return shape;
-}
-
-template <class ExecutionSpace, class Real, class Storage>
-auto PtychographyLoss<ExecutionSpace, Real, Storage>::compared(PtychographyShape shape,
-                                                               const PtychographyOptions& options)
-    -> PtychographyShape {
-  shape.detector = Bracewell::compared_detector(shape, options);
-  return shape;
-}
-
-template <class ExecutionSpace, class Real, class Storage>
-auto PtychographyLoss<ExecutionSpace, Real, Storage>::choose_path(const PtychographyShape& sizes,
-                                                                  const PtychographyOptions& options,
-                                                                  const Scan& scan) -> PatternPath {
-  const PatternPath path =
-      choose_pattern_path<ExecutionSpace, Real, Storage>(sizes, options, !scan.subpixel());
-  constructor.require(options.path == PatternPath::Automatic || options.path == path, "options.path",
-                      "a path that can do the problem (choose_pattern_path)",
-                      options.path == PatternPath::Fused        ? "PatternPath::Fused"
-                      : options.path == PatternPath::KnownLines ? "PatternPath::KnownLines"
-                                                                : "PatternPath::Lines");
-  return path;
-}
-
+#define BRACEWELL_PTYCHOGRAPHY_LOSS_OF(Extern, Space, Real, Storage, Count)                                  \
+  Extern template void PtychographyLoss<Space, Real, Storage>::set(                                          \
+      const Space&, std::int64_t, const Array<const Count, Space::memory_space>&,                            \
+      const Array<const Real, Space::memory_space>&);
 #define BRACEWELL_INSTANCES_PTYCHOGRAPHY_LOSS(Extern, Space, Real)                                           \
-  Extern template class PtychographyLoss<Space, Real>;                                                       \
-  Extern template void PtychographyLoss<Space, Real>::set(const Space&, std::int64_t,                        \
-                                                          const Array<const float, Space::memory_space>&,    \
-                                                          const Array<const Real, Space::memory_space>&);    \
-  Extern template void PtychographyLoss<Space, Real>::set(const Space&, std::int64_t,                        \
-                                                          const Array<const double, Space::memory_space>&,   \
-                                                          const Array<const Real, Space::memory_space>&);    \
-  Extern template void PtychographyLoss<Space, Real>::set(                                                   \
-      const Space&, std::int64_t, const Array<const std::uint16_t, Space::memory_space>&,                    \
-      const Array<const Real, Space::memory_space>&);                                                        \
-  Extern template void PtychographyLoss<Space, Real>::set(const Space&, std::int64_t,                        \
-                                                          const Array<const int, Space::memory_space>&,      \
-                                                          const Array<const Real, Space::memory_space>&);
+  Extern template class PtychographyLoss<Space, Real, Real>;                                                 \
+  BRACEWELL_PTYCHOGRAPHY_LOSS_OF(Extern, Space, Real, Real, float)                                           \
+  BRACEWELL_PTYCHOGRAPHY_LOSS_OF(Extern, Space, Real, Real, double)                                          \
+  BRACEWELL_PTYCHOGRAPHY_LOSS_OF(Extern, Space, Real, Real, std::uint16_t)                                   \
+  BRACEWELL_PTYCHOGRAPHY_LOSS_OF(Extern, Space, Real, Real, int)
 BRACEWELL_DECLARE(BRACEWELL_INSTANCES_PTYCHOGRAPHY_LOSS)
 #define BRACEWELL_INSTANCES_PTYCHOGRAPHY_LOSS_HALF(Extern, Space, Real)                                      \
   Extern template class PtychographyLoss<Space, Real, Half>;                                                 \
-  Extern template void PtychographyLoss<Space, Real, Half>::set(                                             \
-      const Space&, std::int64_t, const Array<const float, Space::memory_space>&,                            \
-      const Array<const Real, Space::memory_space>&);                                                        \
-  Extern template void PtychographyLoss<Space, Real, Half>::set(                                             \
-      const Space&, std::int64_t, const Array<const double, Space::memory_space>&,                           \
-      const Array<const Real, Space::memory_space>&);                                                        \
-  Extern template void PtychographyLoss<Space, Real, Half>::set(                                             \
-      const Space&, std::int64_t, const Array<const std::uint16_t, Space::memory_space>&,                    \
-      const Array<const Real, Space::memory_space>&);                                                        \
-  Extern template void PtychographyLoss<Space, Real, Half>::set(                                             \
-      const Space&, std::int64_t, const Array<const int, Space::memory_space>&,                              \
-      const Array<const Real, Space::memory_space>&);
+  BRACEWELL_PTYCHOGRAPHY_LOSS_OF(Extern, Space, Real, Half, float)                                           \
+  BRACEWELL_PTYCHOGRAPHY_LOSS_OF(Extern, Space, Real, Half, double)                                          \
+  BRACEWELL_PTYCHOGRAPHY_LOSS_OF(Extern, Space, Real, Half, std::uint16_t)                                   \
+  BRACEWELL_PTYCHOGRAPHY_LOSS_OF(Extern, Space, Real, Half, int)
 BRACEWELL_DECLARE_FLOAT(BRACEWELL_INSTANCES_PTYCHOGRAPHY_LOSS_HALF)
 
 } // namespace Bracewell

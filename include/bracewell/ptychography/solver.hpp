@@ -93,30 +93,31 @@ public:
   /// [rows, columns]; of several slices [slices rows, columns], one below the other.
   const View<Real**>& amplitude() const { return amplitude_; }
   const View<Real**>& phase() const { return phase_; } ///< the same shape, radians
-  /// [modes, m, m]; with optics that of the parameters before the latest step.
+  /// [modes, m, m]. With optics it is the probe of the parameters before the latest step.
   const View<Complex***>& probe() const { return probe_; }
   const View<Real*>& aberrations() const { return aberrations_; } ///< [5], see ProbeParameter
-  /// [N, 2], pixels that the positions were moved by; without options.position_rate there are none. With PositionMoves::Single
-  /// their affine part is zero: patterns do not tell when object and positions move together, and hardly a scale, shear or
-  /// turn of the whole scan, which the probe's curvature and the object follow. It is that of displacements over the positions
-  /// at the latest move_windows, or at first.
+  /// [N, 2], pixels that the positions were moved by; empty without options.position_rate. With PositionMoves::Single their affine
+  /// part is zero. Patterns do not show a common shift of object and positions. They hardly show a scale, shear or rotation of
+  /// the whole scan, because the probe's curvature and the object follow it. The affine part is a function of the positions
+  /// at the latest move_windows, or of the first positions.
   const View<Real**>& displacements() const { return positions_.displacements(); }
-  /// [N, C] and [C, m, m] of shape.relaxation, without it none: the probe of a pattern is that of all and sum_c a_jc v_c in its
-  /// first mode. One of them is to be set to other values than zero, else both stay: noise of the probe's size for the modes,
-  /// say, and coefficients of zero. Neither are the modes kept orthogonal nor the coefficients' means zero.
+  /// [N, C] and [C, m, m] of shape.relaxation; empty without it. The first mode of the probe of pattern j is the common first mode
+  /// plus sum_c a_jc v_c. Set one of the two to values other than zero, or both stay zero: noise of the probe's size for the
+  /// modes v, for instance, and zero for the coefficients a. The solver keeps neither the modes orthogonal nor the means of the
+  /// coefficients at zero.
   const View<Complex**>& coefficients() const { return coefficients_; }
   const View<Complex***>& relaxation() const { return relaxation_; } ///< see coefficients()
-  /// [N], of intensities of patterns, 1 at first, with options.pattern_factors of the loss. At least 0.01.
+  /// [N] factors of the intensities of patterns, with options.pattern_factors of the loss. They start at 1, and are at least 0.01.
   const View<Real*>& factors() const { return factors_; }
-  /// [n, n], roots of the background per detector pixel, with options.detector_background of the loss: so it is not negative.
-  /// Zeros stay, others are to be set.
+  /// [n, n], roots of the background per detector pixel, with options.detector_background of the loss. As squares, backgrounds are
+  /// not negative. A root of zero stays zero, so set the others.
   const View<Real**>& background_roots() const { return background_roots_; }
-  /// [2], lengths of the latest step's ways of object and probe, with PtychographySteps::LeastSquares; else none or 0.
+  /// [2], step lengths of object and probe in the latest step, with PtychographySteps::LeastSquares; otherwise empty or 0.
   View<const double*> step_lengths() const;
   /// What is minimised.
   const Loss& loss() const { return loss_; }
 
-  /// From now on the object is known outside of a support: after every step it is `beyond` there, with a phase of zero.
+  /// Sets what is known outside of a support: after every later step the object there is `beyond`, with a phase of zero.
   /// @param support  View of Real [rows, columns]: positive where the object is to be found. Copied
   /// @param beyond   amplitude outside: 1 for nothing in the beam, 0 for an object that stands alone
   /// @throws Error on another shape and an amplitude that is negative or not finite
@@ -138,8 +139,8 @@ public:
     std::array<std::int64_t, 2> origin =
         {}; ///< row and column of the whole object where this process' begins
   };
-  /// From now on steps and evaluations are those of all processes, whose calls correspond. With options.position_rate
-  /// > 0 this call is, too. Every process moves the positions of its own patterns.
+  /// Makes all later steps and evaluations collective: every process makes the same calls. With options.position_rate > 0
+  /// this call is collective, too. Every process moves the positions of its own patterns.
   /// @throws Error on fewer patterns than this process has, no sum, steps other than Adam, also before it, several slices,
   ///   relaxation, a background and options.total_variation
   void set_reduction(const ExecutionSpace& space, Reduction reduction);
@@ -167,7 +168,7 @@ public:
   /// Lets the first patterns of the next step set out from the host (PtychographyLoss::prefetch).
   void prefetch(const Array<const int, Memory>& subset = {}) const { loss_.prefetch(subset); }
 
-  /// From now on steps take the learning rates times a factor, 1 at first.
+  /// Multiplies the learning rates of later steps by a factor, which is 1 at first.
   /// @throws Error on a factor that is negative or not finite
   void set_rate_factor(double factor);
 

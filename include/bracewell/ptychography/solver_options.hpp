@@ -44,11 +44,12 @@ struct PtychographySolverOptions {
       0.01; ///< of amplitude and phase (Adam), or of the object's step, about 1; 0: they stay
   double probe_rate = 0.001; ///< of probe pixels (without optics); 0: they stay
   double regularisation = 1; ///< alpha in (0, 1] of steps other than Adam
-  /// So many whole steps of Projections of object and probe come before Adam, whose averages begin after them; all else stays
-  /// meanwhile. One slice. Rates of zero keep object and probe. Far starts come nearer in fewer steps than by Adam.
+  /// Number of whole steps of Projections of object and probe before Adam, whose averages begin after them. All other unknowns
+  /// keep their values meanwhile. For one slice. Rates of zero keep object and probe. From a start far from the solution these
+  /// steps come nearer in fewer passes than Adam.
   std::int64_t projections_first = 0;
-  /// Given, the probe is that of a lens with five parameters (AberratedProbe), which are trained in place of
-  /// its pixels.
+  /// If given, the probe is the image of a lens with five parameters (AberratedProbe). The solver trains the parameters in
+  /// place of pixels.
   std::optional<ProbeOptics> optics = std::nullopt;
   /// Learning rates of the five parameters, each in its own unit, in the order of ProbeParameter; 0: it stays
   std::array<double, probe_parameter_count> aberration_rates = {1e-3, 1e-3, 1e-3, 1e-3, 1e-3};

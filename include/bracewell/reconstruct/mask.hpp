@@ -23,7 +23,7 @@ struct SoftSphere {
   }
 };
 
-/// Multiplies images or volumes by a soft sphere, in place. (Of ones it makes the mask itself.)
+/// Multiplies images or volumes by a soft sphere, in place. (Applied to ones it makes the mask itself.)
 /// @param volume  real or complex [B, (d,) h, w], centre at floor(n/2)
 /// @throws Error on an empty View, and a radius or an edge that is negative or not finite
 template <class ExecutionSpace, class Volume>

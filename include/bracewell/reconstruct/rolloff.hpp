@@ -14,8 +14,8 @@ namespace Bracewell {
 
 /// Removes the attenuation of an interpolation kernel, in place: divides by the product over axes of
 /// Kernel::transform(x / N), x the distance from the centre floor(n/2), N the size of the box that was
-/// interpolated in Fourier space. Apply it before the transform of what will be projected, or after that of
-/// what was backprojected (O'Sullivan, IEEE Trans. Med. Imaging 4 (1985) 200). It is its own transpose: the
+/// interpolated in Fourier space. Apply it to a map before the transform that `project`
+/// reads, or after the inverse transform of what `backproject` wrote (O'Sullivan, IEEE Trans. Med. Imaging 4 (1985) 200). It is its own transpose: the
 /// chain rule through it is the same call.
 /// @param volume  real [B, (d,) h, w]
 /// @param padded  {(D,) H, W}: sizes in the order of the axes

@@ -17,8 +17,8 @@ namespace Bracewell {
 /// How many sums half_set_moments makes of a shell.
 inline constexpr int half_set_moment_count = 7;
 
-/// Sums over the shells of the full spectrum, from which signal_and_noise tells the powers of signal and noise, with g = 1 /
-/// (W + prior), or 1 without one:
+/// Computes sums over the shells of the full spectrum for signal_and_noise, which finds the powers of signal and noise from
+/// them. With g = 1 / (W + prior), or 1 without a prior, the sums are
 ///   Re D1 conj D2 g1 g2,   W1 W2 g1 g2,   |D1 g1|^2 + |D2 g2|^2,   (W1 g1)^2 + (W2 g2)^2,   W1 g1^2 + W2 g2^2,
 ///   (W1 + W2) / 2,   1.
 /// Nothing is divided by a weight that may be small, so directions that were hardly seen hardly count. Begin with the average
@@ -53,13 +53,13 @@ struct SignalAndNoise {
 inline SignalAndNoise signal_and_noise(std::span<const double> moments, double energy,
                                        std::optional<std::size_t> whole = {});
 
-/// Mean over positions of the sum of a kernel's squared weights in three dimensions: the variance of inserted noise is that
-/// times the weight.
+/// Mean over positions of the sum of a kernel's squared weights in three dimensions: the variance of inserted noise
+/// is this mean times the weight.
 template <class Kernel>
 double kernel_energy();
 
-/// What normalise adds to the weights of each shell. It is noise / (signal oversampling^3), the reciprocal of the SSNR in
-/// units of the weight, times the part of the box in which there is signal. It is at most fifty average weights. Beyond that
+/// Computes what normalise adds to the weights of each shell: noise / (signal oversampling^3), the reciprocal of the SSNR in
+/// units of the weight, times the part of the box in which there is signal, but at most fifty average weights. Beyond that
 /// all directions would be weighed alike, and shells would vanish by chance.
 /// @param oversampling  padded over original box: a sample of the original box has its cube of elements
 /// @param part          of the box's volume, 0 to 1

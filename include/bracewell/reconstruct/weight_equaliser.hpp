@@ -57,10 +57,10 @@ public:
                const Array<double, MemorySpace>& error, const Array<const double, MemorySpace>& prior = {},
                const EqualiseOptions& options = {}) const;
 
-  /// Makes of the divisor Q of half a map with little noise one with which directions have the power of the signal in the whole
-  /// map, Q sqrt(h (1 + h) / 2). By h = blur(W / Q) they are damped in half a map: what is left of the signal around a frequency. Half
-  /// maps that are so divided have noise for signal where a direction was hardly seen. Their correlation c, shell by shell, tells that
-  /// of the whole map and the truth, sqrt(2 c / (1 + c)), however unevenly directions are seen; that of damped ones does not see it.
+  /// Changes the divisor Q of a half map so that each direction gets the power that the signal has in the whole map: Q becomes
+  /// Q sqrt(h (1 + h) / 2). Here h = blur(W / Q) is the part of the signal that Q alone leaves of a direction. In directions that few
+  /// views see, half maps with the new divisor then have noise. From their correlation c follows the correlation of the whole map with
+  /// the truth, sqrt(2 c / (1 + c)), even if views are spread unevenly. Half maps with the old divisor hide such directions.
   /// @param weight    W, as improve had it; kept
   /// @param divisor   Q, as improve leaves it; overwritten. A thousandth is the least h
   /// @param spectrum, volume  as in improve; overwritten
@@ -73,7 +73,17 @@ public:
 private:
   Impl::Box<3> check(const Impl::Arguments& arguments, const Array<const T, MemorySpace>& weight,
                      const Array<T, MemorySpace>& divisor, const Array<Complex, MemorySpace>& spectrum,
-                     const Array<T, MemorySpace>& volume) const;
+                     const Array<T, MemorySpace>& volume) const {
+    const auto box = Impl::spectrum_box<3>(arguments, "weight", weight);
+    arguments.require(box.batches == 1 && box.size[0] == padded_[2] && box.size[1] == padded_[1] &&
+                          box.size[2] == padded_[0],
+                      "weight", "one half spectrum of the padded box", [&] { return weight.shape(); });
+    arguments.same_spectrum("divisor", divisor, weight);
+    arguments.same_spectrum("spectrum", spectrum, weight);
+    arguments.shape("volume", volume, {1, padded_[0], padded_[1], padded_[2]});
+    return box;
+  }
+
   /// spectrum becomes blur(spectrum).
   void blur(const ExecutionSpace& space, const char* label, Impl::Box<3> box,
             const Array<Complex, MemorySpace>& spectrum, const Array<T, MemorySpace>& volume) const;
@@ -219,22 +229,6 @@ WeightEqualiser<ExecutionSpace, T>::WeightEqualiser(const ExecutionSpace& space,
     }
   Kokkos::deep_copy(space, factors_, host);
   space.fence("Bracewell::WeightEqualiser"); // the host's copy goes
-}
-
-template <class ExecutionSpace, class T>
-Impl::Box<3> WeightEqualiser<ExecutionSpace, T>::check(const Impl::Arguments& arguments,
-                                                       const Array<const T, MemorySpace>& weight,
-                                                       const Array<T, MemorySpace>& divisor,
-                                                       const Array<Complex, MemorySpace>& spectrum,
-                                                       const Array<T, MemorySpace>& volume) const {
-  const auto box = Impl::spectrum_box<3>(arguments, "weight", weight);
-  arguments.require(box.batches == 1 && box.size[0] == padded_[2] && box.size[1] == padded_[1] &&
-                        box.size[2] == padded_[0],
-                    "weight", "one half spectrum of the padded box", [&] { return weight.shape(); });
-  arguments.same_spectrum("divisor", divisor, weight);
-  arguments.same_spectrum("spectrum", spectrum, weight);
-  arguments.shape("volume", volume, {1, padded_[0], padded_[1], padded_[2]});
-  return box;
 }
 
 template <class ExecutionSpace, class T>

@@ -228,7 +228,7 @@ private:
   }
 };
 
-/// An accessor from a pointer.
+/// Makes an accessor to a half spectrum in kernels, from a pointer and a layout.
 template <class T, int D>
 HalfSpectrum(Kokkos::complex<T>*, const HalfSpectrumLayout<D>&) -> HalfSpectrum<T, D>;
 /// The same, read only.

@@ -77,8 +77,8 @@ void turn_detector_transpose(const ExecutionSpace& space, const Input& sinograms
                           sinograms, turned, options);
 }
 
-/// Rows of a wider detector, on which the values at the ends go on: for slices that are larger than the detector, as
-/// back-projection takes rows for periodic ones.
+/// Makes rows of a wider detector, which continue the values at both ends. Slices larger than the detector need this,
+/// because back-projection takes rows as periodic.
 /// @param sinograms  [S, P, n]
 /// @param wider      [S, P, m], m >= n + offset, overwritten
 /// @param offset     pixels before the first one, which the axis moves by

@@ -95,9 +95,32 @@ public:
 
 private:
   static int check(const Impl::Arguments& arguments, std::int64_t rows, int width,
-                   const FilterOptions& options);
+                   const FilterOptions& options) {
+    arguments.at_least("rows", rows, std::int64_t(1));
+    arguments.within("width", width, 1, 1 << 26, " pixels");
+    arguments.within("options.upsampling", options.upsampling, 1, 8);
+    arguments.require(std::abs(options.shift) <= width, "options.shift", "at most the width",
+                      [&] { return Impl::number(options.shift); });
+    return width;
+  }
 
-  void check(const Array<const T, MemorySpace>& in, const Array<T, MemorySpace>& out) const;
+  void check(const Array<const T, MemorySpace>& in, const Array<T, MemorySpace>& out) const {
+    constexpr Impl::Arguments arguments{"ProjectionFilter::execute"};
+    arguments.require(
+        in && in.rank >= 1 && in.extents[in.rank - 1] == width_, "projections",
+        [&] { return "rows of " + Impl::number(width_) + " values"; }, [&] { return in.shape(); });
+    arguments.require(
+        out && out.rank >= 1 && out.extents[out.rank - 1] == upsampling_ * width_ &&
+            out.size() == upsampling_ * in.size(),
+        "filtered",
+        [&] {
+          return Impl::number(in.size() / width_) + " rows of " + Impl::number(upsampling_ * width_) +
+                 " values";
+        },
+        [&] { return out.shape(); });
+    if (in.data != out.data || upsampling_ > 1)
+      arguments.disjoint({{"filtered", out}}, {{"projections", in}});
+  }
 
   /// Values of a row with margins.
   static std::int64_t least_size(int width, const FilterOptions& options) {
@@ -109,15 +132,35 @@ private:
   }
 
   /// Of Impl::FilterLine; 0 where FFT plans do the work.
-  static int chip_size(const ExecutionSpace& space, int width, const FilterOptions& options);
+  static int chip_size(const ExecutionSpace& space, int width, const FilterOptions& options) {
+    return options.upsampling > 1
+               ? 0
+               : Impl::choose_filter_line<T>(least_size(width, options), Impl::chip_memory(space));
+  }
 
   /// Padded rows that are worked on at once.
-  static std::int64_t block_rows(const ExecutionSpace& space, std::int64_t rows, int size);
+  static std::int64_t block_rows(const ExecutionSpace& space, std::int64_t rows, int size) {
+    const std::int64_t values =
+        Impl::TomographyTuning<ExecutionSpace>::filter_bytes(space.concurrency()) / std::int64_t(sizeof(T));
+    return std::min(rows, std::max<std::int64_t>(1, values / size));
+  }
 
   int fine_size() const { return upsampling_ * size_; }
 
   /// Of the frequencies of a padded row, with the shift and the factors of both FFTs.
-  std::vector<Complex> make_factors(const FilterOptions& options) const;
+  std::vector<Complex> make_factors(const FilterOptions& options) const {
+    std::vector<Complex> result;
+    const std::vector<double> factors = filter_multiplier(options.filter, size_);
+    for (int k = 0; k <= size_ / 2; ++k) {
+      const double phase = 2 * std::numbers::pi * k / size_ * options.shift;
+      const double scaled = factors[static_cast<std::size_t>(k)] / size_;
+      // A shifted cosine there; half of it on either side of a longer spectrum.
+      const bool nyquist = 2 * k == size_;
+      const double share = nyquist && upsampling_ > 1 ? 0.5 : 1;
+      result.emplace_back(T(share * scaled * std::cos(phase)), nyquist ? T(0) : T(scaled * std::sin(phase)));
+    }
+    return result;
+  }
 
   /// A block of rows in memory that may have room for longer ones.
   template <class Value>
@@ -203,69 +246,6 @@ void ProjectionFilter<ExecutionSpace, T>::execute(const ExecutionSpace& space,
                        Impl::CropProjections<T>{padded_.data(), filtered.data + first * width_ * upsampling_,
                                                 width_ * upsampling_, fine_size()});
   }
-}
-
-template <class ExecutionSpace, class T>
-int ProjectionFilter<ExecutionSpace, T>::check(const Impl::Arguments& arguments, std::int64_t rows, int width,
-                                               const FilterOptions& options) {
-  arguments.at_least("rows", rows, std::int64_t(1));
-  arguments.within("width", width, 1, 1 << 26, " pixels");
-  arguments.within("options.upsampling", options.upsampling, 1, 8);
-  arguments.require(std::abs(options.shift) <= width, "options.shift", "at most the width",
-                    [&] { return Impl::number(options.shift); });
-  return width;
-}
-
-template <class ExecutionSpace, class T>
-void ProjectionFilter<ExecutionSpace, T>::check(const Array<const T, MemorySpace>& in,
-                                                const Array<T, MemorySpace>& out) const {
-  constexpr Impl::Arguments arguments{"ProjectionFilter::execute"};
-  arguments.require(
-      in && in.rank >= 1 && in.extents[in.rank - 1] == width_, "projections",
-      [&] { return "rows of " + Impl::number(width_) + " values"; }, [&] { return in.shape(); });
-  arguments.require(
-      out && out.rank >= 1 && out.extents[out.rank - 1] == upsampling_ * width_ &&
-          out.size() == upsampling_ * in.size(),
-      "filtered",
-      [&] {
-        return Impl::number(in.size() / width_) + " rows of " + Impl::number(upsampling_ * width_) +
-               " values";
-      },
-      [&] { return out.shape(); });
-  if (in.data != out.data || upsampling_ > 1)
-    arguments.disjoint({{"filtered", out}}, {{"projections", in}});
-}
-
-template <class ExecutionSpace, class T>
-int ProjectionFilter<ExecutionSpace, T>::chip_size(const ExecutionSpace& space, int width,
-                                                   const FilterOptions& options) {
-  return options.upsampling > 1
-             ? 0
-             : Impl::choose_filter_line<T>(least_size(width, options), Impl::chip_memory(space));
-}
-
-template <class ExecutionSpace, class T>
-std::int64_t ProjectionFilter<ExecutionSpace, T>::block_rows(const ExecutionSpace& space, std::int64_t rows,
-                                                             int size) {
-  const std::int64_t values =
-      Impl::TomographyTuning<ExecutionSpace>::filter_bytes(space.concurrency()) / std::int64_t(sizeof(T));
-  return std::min(rows, std::max<std::int64_t>(1, values / size));
-}
-
-template <class ExecutionSpace, class T>
-auto ProjectionFilter<ExecutionSpace, T>::make_factors(const FilterOptions& options) const
-    -> std::vector<Complex> {
-  std::vector<Complex> result;
-  const std::vector<double> factors = filter_multiplier(options.filter, size_);
-  for (int k = 0; k <= size_ / 2; ++k) {
-    const double phase = 2 * std::numbers::pi * k / size_ * options.shift;
-    const double scaled = factors[static_cast<std::size_t>(k)] / size_;
-    // A shifted cosine there; half of it on either side of a longer spectrum.
-    const bool nyquist = 2 * k == size_;
-    const double share = nyquist && upsampling_ > 1 ? 0.5 : 1;
-    result.emplace_back(T(share * scaled * std::cos(phase)), nyquist ? T(0) : T(scaled * std::sin(phase)));
-  }
-  return result;
 }
 
 inline double filter_window(TomographyFilter filter, double tau) {

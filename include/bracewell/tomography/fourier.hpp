@@ -101,7 +101,19 @@ private:
   /// What the gridding would refuse, too, which does not know that it works for this class.
   static const ParallelBeamGeometry& checked(const Impl::Arguments& arguments,
                                              const ParallelBeamGeometry& geometry,
-                                             const FourierTomographyOptions& options);
+                                             const FourierTomographyOptions& options) {
+    const auto most =
+        std::int64_t(std::numeric_limits<std::uint32_t>::max()) / std::max(1, geometry.width / 2 * 2 + 1);
+    Impl::check_geometry(arguments, geometry, options.image, 1, 32768, 1, most);
+    arguments.at_least("options.slices", options.slices, std::int64_t(1));
+    arguments.require(options.tolerance >= (sizeof(T) == 4 ? 1e-7 : 1e-14) && options.tolerance < 1,
+                      "options.tolerance",
+                      sizeof(T) == 4 ? "at least 1e-7, below 1" : "at least 1e-14, below 1",
+                      [&] { return Impl::number(options.tolerance); });
+    if (options.oversampling)
+      arguments.within("options.oversampling", *options.oversampling, 1.2, 8.);
+    return geometry;
+  }
 
   /// Frequencies -width/2 .. width/2 of every ray. The Nyquist frequency of an even width counts half at
   /// either end, as the interpolant is real.
@@ -109,7 +121,13 @@ private:
     return {.angles = geometry.angles, .samples = geometry.width / 2 * 2 + 1, .step = 1. / geometry.width};
   }
 
-  static GriddingOptions gridding_options(const FourierTomographyOptions& options);
+  static GriddingOptions gridding_options(const FourierTomographyOptions& options) {
+    return {.slices = (options.slices + 1) / 2,
+            .tolerance = options.tolerance,
+            .oversampling = options.oversampling,
+            .strategy = options.strategy,
+            .order = SampleOrder::SlicesLast};
+  }
 
   Impl::ImageOnGrid<T, 2> on_grid() const {
     return Impl::ImageOnGrid<T, 2>::make(gridding_, {sizes_.image, sizes_.image});
@@ -141,11 +159,21 @@ private:
   Impl::SampleArray<Complex> sample_array(std::int64_t pairs) const { return {samples_.data(), pairs, 1}; }
 
   /// Zeros in the grids that a pass does not use.
-  void clear_unused(const ExecutionSpace& space, std::int64_t pairs) const;
+  void clear_unused(const ExecutionSpace& space, std::int64_t pairs) const {
+    const std::int64_t grid = std::int64_t(gridding_.grid_shape()[0]) * gridding_.grid_shape()[1];
+    if (pairs < sizes_.pairs())
+      Impl::fill(space, "Bracewell::FourierTomography::unused", grids_.data() + pairs * grid,
+                 (sizes_.pairs() - pairs) * grid);
+  }
 
   /// The number of slices.
   int check(const Impl::Arguments& arguments, const Array<const T, MemorySpace>& projections,
-            const Array<const T, MemorySpace>& images, const Array<const T, MemorySpace>& filter) const;
+            const Array<const T, MemorySpace>& images, const Array<const T, MemorySpace>& filter) const {
+    const std::int64_t frequencies = layout_.frequencies();
+    if (filter)
+      arguments.shape("filter", filter, {frequencies});
+    return Impl::check_parallel_beam(arguments, sizes_.rays, sizes_.width, sizes_.image, projections, images);
+  }
 
   Sizes sizes_;
   Impl::PolarSampleLayout<ExecutionSpace, T> layout_;
@@ -263,54 +291,6 @@ void FourierTomography<ExecutionSpace, T>::project(const ExecutionSpace& space,
     Impl::copy_padded(space, "Bracewell::FourierTomography::take", static_cast<const T*>(all_rows()),
                       count * sizes_.row_values(), values, count * sizes_.row_values());
   }
-}
-
-template <class ExecutionSpace, class T>
-auto FourierTomography<ExecutionSpace, T>::checked(const Impl::Arguments& arguments,
-                                                   const ParallelBeamGeometry& geometry,
-                                                   const FourierTomographyOptions& options)
-    -> const ParallelBeamGeometry& {
-  const auto most =
-      std::int64_t(std::numeric_limits<std::uint32_t>::max()) / std::max(1, geometry.width / 2 * 2 + 1);
-  Impl::check_geometry(arguments, geometry, options.image, 1, 32768, 1, most);
-  arguments.at_least("options.slices", options.slices, std::int64_t(1));
-  arguments.require(options.tolerance >= (sizeof(T) == 4 ? 1e-7 : 1e-14) && options.tolerance < 1,
-                    "options.tolerance",
-                    sizeof(T) == 4 ? "at least 1e-7, below 1" : "at least 1e-14, below 1",
-                    [&] { return Impl::number(options.tolerance); });
-  if (options.oversampling)
-    arguments.within("options.oversampling", *options.oversampling, 1.2, 8.);
-  return geometry;
-}
-
-template <class ExecutionSpace, class T>
-auto FourierTomography<ExecutionSpace, T>::gridding_options(const FourierTomographyOptions& options)
-    -> GriddingOptions {
-  return {.slices = (options.slices + 1) / 2,
-          .tolerance = options.tolerance,
-          .oversampling = options.oversampling,
-          .strategy = options.strategy,
-          .order = SampleOrder::SlicesLast};
-}
-
-template <class ExecutionSpace, class T>
-void FourierTomography<ExecutionSpace, T>::clear_unused(const ExecutionSpace& space,
-                                                        std::int64_t pairs) const {
-  const std::int64_t grid = std::int64_t(gridding_.grid_shape()[0]) * gridding_.grid_shape()[1];
-  if (pairs < sizes_.pairs())
-    Impl::fill(space, "Bracewell::FourierTomography::unused", grids_.data() + pairs * grid,
-               (sizes_.pairs() - pairs) * grid);
-}
-
-template <class ExecutionSpace, class T>
-int FourierTomography<ExecutionSpace, T>::check(const Impl::Arguments& arguments,
-                                                const Array<const T, MemorySpace>& projections,
-                                                const Array<const T, MemorySpace>& images,
-                                                const Array<const T, MemorySpace>& filter) const {
-  const std::int64_t frequencies = layout_.frequencies();
-  if (filter)
-    arguments.shape("filter", filter, {frequencies});
-  return Impl::check_parallel_beam(arguments, sizes_.rays, sizes_.width, sizes_.image, projections, images);
 }
 
 #define BRACEWELL_INSTANCES_FOURIER_TOMOGRAPHY(Extern, Space, Real)                                          \

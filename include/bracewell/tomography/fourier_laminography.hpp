@@ -103,8 +103,15 @@ private:
   Unmanaged<T***> frames() const {
     return Unmanaged<T***>(reinterpret_cast<T*>(samples_.data()), sizes_.angles, sizes_.rows, sizes_.width);
   }
-  Unmanaged<Complex***> spectra() const;
-  Unmanaged<Complex****> grid_view() const;
+  Unmanaged<Complex***> spectra() const {
+    return Unmanaged<Complex***>(grid_.data(), sizes_.angles, sizes_.rows, sizes_.width / 2 + 1);
+  }
+
+  Unmanaged<Complex****> grid_view() const {
+    const auto size = gridding_.grid_shape();
+    return Unmanaged<Complex****>(grid_.data(), 1, size[0], size[1], size[2]);
+  }
+
   Unmanaged<Complex**> sample_view() const {
     return Unmanaged<Complex**>(samples_.data(), 1, sizes_.samples());
   }
@@ -213,17 +220,6 @@ void FourierLaminography<ExecutionSpace, T>::project(const ExecutionSpace& space
                      Impl::CropFrames<T>{frames().data(), projections.data, sizes_.angles, sizes_.angles,
                                          sizes_.rows, sizes_.width, sizes_.rows, sizes_.width,
                                          Impl::FrameValues::Kept});
-}
-
-template <class ExecutionSpace, class T>
-auto FourierLaminography<ExecutionSpace, T>::spectra() const -> Unmanaged<Complex***> {
-  return Unmanaged<Complex***>(grid_.data(), sizes_.angles, sizes_.rows, sizes_.width / 2 + 1);
-}
-
-template <class ExecutionSpace, class T>
-auto FourierLaminography<ExecutionSpace, T>::grid_view() const -> Unmanaged<Complex****> {
-  const auto size = gridding_.grid_shape();
-  return Unmanaged<Complex****>(grid_.data(), 1, size[0], size[1], size[2]);
 }
 
 #define BRACEWELL_INSTANCES_FOURIER_LAMINOGRAPHY(Extern, Space, Real)                                        \

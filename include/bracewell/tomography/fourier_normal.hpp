@@ -20,7 +20,7 @@ constexpr bool normal_is_faster(std::int64_t angles, int width, int image, bool 
 }
 
 /// FourierTomography with its normal operator, for iterations: normal(image) is backproject(project(image)) as one
-/// convolution (ToeplitzNormal), however many angles there are. With a_p the factors of back-projection and b_p those of
+/// convolution (ToeplitzNormal), for any number of angles. With a_p the factors of back-projection and b_p the factors of
 /// projection (pi w_p / P, or 1: ProjectionUnits),
 ///   normal  result(X) = sum_X' image(X') sum_p a_p b_p / width sum_k exp(2 pi i k (X - X') . (cos, sin) theta_p / width),
 /// |k| < width / 2; the axis does not matter. If the width is even, the detector sees only a cosine of a row's Nyquist
@@ -50,23 +50,37 @@ public:
 
   /// As FourierTomography::project, without the Nyquist frequency of even widths.
   void project(const ExecutionSpace& space, const Array<const T, MemorySpace>& images,
-               const Array<T, MemorySpace>& projections) const;
+               const Array<T, MemorySpace>& projections) const {
+    tomography_.project(space, images, projections, filter());
+  }
 
   /// As FourierTomography::backproject, likewise.
   void backproject(const ExecutionSpace& space, const Array<const T, MemorySpace>& projections,
-                   const Array<T, MemorySpace>& images) const;
+                   const Array<T, MemorySpace>& images) const {
+    tomography_.backproject(space, projections, images, filter());
+  }
 
   /// @param images   [S, n, n], any number of slices
   /// @param results  of the same shape, overwritten; they may be `images`
   /// @throws Error on shapes that do not fit and memory that both use in part
   void normal(const ExecutionSpace& space, const Array<const T, MemorySpace>& images,
-              const Array<T, MemorySpace>& results) const;
+              const Array<T, MemorySpace>& results) const {
+    normal_.execute(space, images, results);
+  }
 
 private:
   static int filter_size(int width) { return width % 2 == 0 ? width / 2 + 1 : 0; }
   /// Ones, and 0 at Nyquist; none for odd widths.
-  static Kokkos::View<T*, ExecutionSpace> filter(const ExecutionSpace& space, int width);
-  Array<const T, MemorySpace> filter() const;
+  static Kokkos::View<T*, ExecutionSpace> filter(const ExecutionSpace& space, int width) {
+    std::vector<T> factors(std::size_t(filter_size(width)), T(1));
+    if (!factors.empty())
+      factors.back() = T(0);
+    return Impl::device_copy(space, "Bracewell::FourierNormal::filter", factors);
+  }
+
+  Array<const T, MemorySpace> filter() const {
+    return filter_.size() > 0 ? Array<const T, MemorySpace>(filter_) : Array<const T, MemorySpace>();
+  }
 
   /// The frequencies of every ray that are left.
   static PolarPoints polar(const ParallelBeamGeometry& geometry) {
@@ -75,9 +89,22 @@ private:
   }
   static Kokkos::View<T*, ExecutionSpace> weights(const ExecutionSpace& space,
                                                   const ParallelBeamGeometry& geometry,
-                                                  const FourierTomographyOptions& options);
+                                                  const FourierTomographyOptions& options) {
+    const std::vector<double> back = Impl::angle_factors(geometry),
+                              forth = Impl::angle_factors(geometry, options.units);
+    const auto samples = std::size_t(polar(geometry).samples);
+    std::vector<T> values;
+    for (std::size_t p = 0; p < back.size(); ++p)
+      values.insert(values.end(), samples, T(back[p] * forth[p] / geometry.width));
+    return Impl::device_copy(space, "Bracewell::FourierNormal::weights", values);
+  }
+
   static std::array<int, 2> shape(const ParallelBeamGeometry& geometry,
-                                  const FourierTomographyOptions& options);
+                                  const FourierTomographyOptions& options) {
+    const int image = options.image ? options.image : geometry.width;
+    return {image, image};
+  }
+
   static GriddingOptions gridding(const FourierTomographyOptions& options) {
     return {.slices = options.slices, .tolerance = options.tolerance, .oversampling = options.oversampling};
   }
@@ -102,62 +129,6 @@ std::size_t FourierNormal<ExecutionSpace, T>::bytes_needed(const ExecutionSpace&
   return Tomography::bytes_needed(space, geometry, options) +
          std::size_t(filter_size(geometry.width)) * sizeof(T) +
          Toeplitz::bytes_needed(space, shape(geometry, options), gridding(options));
-}
-
-template <class ExecutionSpace, class T>
-void FourierNormal<ExecutionSpace, T>::project(const ExecutionSpace& space,
-                                               const Array<const T, MemorySpace>& images,
-                                               const Array<T, MemorySpace>& projections) const {
-  tomography_.project(space, images, projections, filter());
-}
-
-template <class ExecutionSpace, class T>
-void FourierNormal<ExecutionSpace, T>::backproject(const ExecutionSpace& space,
-                                                   const Array<const T, MemorySpace>& projections,
-                                                   const Array<T, MemorySpace>& images) const {
-  tomography_.backproject(space, projections, images, filter());
-}
-
-template <class ExecutionSpace, class T>
-void FourierNormal<ExecutionSpace, T>::normal(const ExecutionSpace& space,
-                                              const Array<const T, MemorySpace>& images,
-                                              const Array<T, MemorySpace>& results) const {
-  normal_.execute(space, images, results);
-}
-
-template <class ExecutionSpace, class T>
-auto FourierNormal<ExecutionSpace, T>::filter(const ExecutionSpace& space, int width)
-    -> Kokkos::View<T*, ExecutionSpace> {
-  std::vector<T> factors(std::size_t(filter_size(width)), T(1));
-  if (!factors.empty())
-    factors.back() = T(0);
-  return Impl::device_copy(space, "Bracewell::FourierNormal::filter", factors);
-}
-
-template <class ExecutionSpace, class T>
-auto FourierNormal<ExecutionSpace, T>::filter() const -> Array<const T, MemorySpace> {
-  return filter_.size() > 0 ? Array<const T, MemorySpace>(filter_) : Array<const T, MemorySpace>();
-}
-
-template <class ExecutionSpace, class T>
-auto FourierNormal<ExecutionSpace, T>::weights(const ExecutionSpace& space,
-                                               const ParallelBeamGeometry& geometry,
-                                               const FourierTomographyOptions& options)
-    -> Kokkos::View<T*, ExecutionSpace> {
-  const std::vector<double> back = Impl::angle_factors(geometry),
-                            forth = Impl::angle_factors(geometry, options.units);
-  const auto samples = std::size_t(polar(geometry).samples);
-  std::vector<T> values;
-  for (std::size_t p = 0; p < back.size(); ++p)
-    values.insert(values.end(), samples, T(back[p] * forth[p] / geometry.width));
-  return Impl::device_copy(space, "Bracewell::FourierNormal::weights", values);
-}
-
-template <class ExecutionSpace, class T>
-auto FourierNormal<ExecutionSpace, T>::shape(const ParallelBeamGeometry& geometry,
-                                             const FourierTomographyOptions& options) -> std::array<int, 2> {
-  const int image = options.image ? options.image : geometry.width;
-  return {image, image};
 }
 
 #define BRACEWELL_INSTANCES_FOURIER_NORMAL(Extern, Space, Real)                                              \

@@ -21,7 +21,7 @@ struct HalfAcquisition {
   int offset;    ///< pixels that are put before a row
 };
 
-/// The rows that a row of `width` pixels with the axis at `centre` is part of.
+/// Sizes of the wider rows that rows of `width` pixels with the axis at `centre` become.
 /// @throws Error on a width below 1 and a centre that is not on the detector
 inline HalfAcquisition half_acquisition(int width, double centre) {
   constexpr Impl::Arguments arguments{"half_acquisition"};

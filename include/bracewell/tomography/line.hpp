@@ -62,7 +62,11 @@ public:
 private:
   static const ParallelBeamGeometry& checked(const Impl::Arguments& arguments,
                                              const ParallelBeamGeometry& geometry,
-                                             const LineTomographyOptions& options);
+                                             const LineTomographyOptions& options) {
+    Impl::check_geometry(arguments, geometry, options.image, 1, 1 << 20, 1, 1 << 24);
+    return geometry;
+  }
+
   static int image_of(const ParallelBeamGeometry& geometry, const LineTomographyOptions& options) {
     return options.image ? options.image : geometry.width;
   }
@@ -153,15 +157,6 @@ void LineTomography<ExecutionSpace, T>::project(const ExecutionSpace& space,
                                  projections.data + std::int64_t(first) * beam_.angles() * beam_.width(),
                                  count, bins_across});
   }
-}
-
-template <class ExecutionSpace, class T>
-auto LineTomography<ExecutionSpace, T>::checked(const Impl::Arguments& arguments,
-                                                const ParallelBeamGeometry& geometry,
-                                                const LineTomographyOptions& options)
-    -> const ParallelBeamGeometry& {
-  Impl::check_geometry(arguments, geometry, options.image, 1, 1 << 20, 1, 1 << 24);
-  return geometry;
 }
 
 #define BRACEWELL_INSTANCES_LINE_TOMOGRAPHY(Extern, Space, Real)                                             \

@@ -48,7 +48,17 @@ public:
                const Array<T, MemorySpace>& projections) const;
 
 private:
-  static std::vector<Impl::JosephView> views(const TiltedBeamGeometry& geometry, ProjectionUnits units);
+  static std::vector<Impl::JosephView> views(const TiltedBeamGeometry& geometry, ProjectionUnits units) {
+    const ParallelBeamGeometry beam = Impl::with_cosine(geometry);
+    const std::vector<double> back = Impl::angle_factors(beam), forth = Impl::angle_factors(beam, units);
+    std::vector<Impl::JosephView> result;
+    for (std::size_t p = 0; p < beam.angles.size(); ++p)
+      result.push_back(Impl::JosephView::make(Impl::DetectorAxes(beam.angles[p], geometry.tilt),
+                                              Impl::centre_of(beam, p), Impl::row_centre_of(geometry),
+                                              forth[p], back[p]));
+    return result;
+  }
+
   Impl::JosephVolume of_volume() const { return {{sizes_.image, sizes_.image, sizes_.depth}}; }
 
   Impl::TiltedSizes sizes_;
@@ -93,19 +103,6 @@ void LineLaminography<ExecutionSpace, T>::project(const ExecutionSpace& space,
   Kokkos::parallel_for("Bracewell::LineLaminography::project", Range(space, 0, projections.size()),
                        Impl::JosephProject<T>{views_.data(), of_volume(), volume.data, projections.data,
                                               sizes_.angles, sizes_.width});
-}
-
-template <class ExecutionSpace, class T>
-auto LineLaminography<ExecutionSpace, T>::views(const TiltedBeamGeometry& geometry, ProjectionUnits units)
-    -> std::vector<Impl::JosephView> {
-  const ParallelBeamGeometry beam = Impl::with_cosine(geometry);
-  const std::vector<double> back = Impl::angle_factors(beam), forth = Impl::angle_factors(beam, units);
-  std::vector<Impl::JosephView> result;
-  for (std::size_t p = 0; p < beam.angles.size(); ++p)
-    result.push_back(Impl::JosephView::make(Impl::DetectorAxes(beam.angles[p], geometry.tilt),
-                                            Impl::centre_of(beam, p), Impl::row_centre_of(geometry), forth[p],
-                                            back[p]));
-  return result;
 }
 
 #define BRACEWELL_INSTANCES_LINE_LAMINOGRAPHY(Extern, Space, Real)                                           \

@@ -144,9 +144,34 @@ private:
     return Impl::device_copy(space, std::string("Bracewell::LogPolarTomography::") + name, values);
   }
 
-  Vector<Impl::PlainComplex<T>> make_roots(const ExecutionSpace& space) const;
+  Vector<Impl::PlainComplex<T>> make_roots(const ExecutionSpace& space) const {
+    std::vector<Impl::PlainComplex<T>> roots;
+    Impl::with_log_polar_period(grid_.period, [&]<int period>() {
+      roots = Impl::StepPasses<T, Impl::ConvolutionSteps<period>>::write_roots();
+    });
+    return Impl::device_copy(space, "Bracewell::LogPolarTomography::roots", roots);
+  }
 
-  Vector<Complex> make_symbol(const ExecutionSpace& space) const;
+  Vector<Complex> make_symbol(const ExecutionSpace& space) const {
+    const int fine = grid_.period * grid_.refinement, columns = grid_.columns;
+    const std::int64_t size = std::int64_t(columns) * fine;
+    const auto symbol = Impl::device_vector<Complex>(space, "Bracewell::LogPolarTomography::symbol", size);
+    const Matrix kernel(
+        Kokkos::view_alloc(space, Kokkos::WithoutInitializing, "Bracewell::LogPolarTomography::kernel"),
+        std::size_t(columns), std::size_t(fine));
+    Impl::for_each_row(
+        space, "Bracewell::LogPolarTomography::kernel", columns,
+        Impl::LogPolarKernel<T>{kernel.data(), fine, columns, grid_.result_step(), columns * grid_.rho_step});
+    RowFFT(space, {fine}, columns).execute(space, kernel, kernel);
+    const double scale = grid_.angle_step / (double(fine) * columns);
+    Impl::with_log_polar_period(grid_.period, [&]<int period>() {
+      Impl::for_each_row(
+          space, "Bracewell::LogPolarTomography::symbol", std::int64_t(columns) * grid_.refinement,
+          Impl::LogPolarSymbol<T, period>{kernel.data(), symbol.data(), grid_.refinement, columns, scale});
+    });
+    space.fence("Bracewell::LogPolarTomography::plan"); // the kernel and its transform's plan end here
+    return symbol;
+  }
 
   Grid grid_;
   Sizes sizes_;
@@ -253,39 +278,6 @@ void LogPolarTomography<ExecutionSpace, T>::project(const ExecutionSpace& space,
                    Sample(grid_, origins_.data(), samples_.data(), projections.data + first * sinogram(),
                           count, T(scale_)));
   });
-}
-
-template <class ExecutionSpace, class T>
-auto LogPolarTomography<ExecutionSpace, T>::make_roots(const ExecutionSpace& space) const
-    -> Vector<Impl::PlainComplex<T>> {
-  std::vector<Impl::PlainComplex<T>> roots;
-  Impl::with_log_polar_period(grid_.period, [&]<int period>() {
-    roots = Impl::StepPasses<T, Impl::ConvolutionSteps<period>>::write_roots();
-  });
-  return Impl::device_copy(space, "Bracewell::LogPolarTomography::roots", roots);
-}
-
-template <class ExecutionSpace, class T>
-auto LogPolarTomography<ExecutionSpace, T>::make_symbol(const ExecutionSpace& space) const
-    -> Vector<Complex> {
-  const int fine = grid_.period * grid_.refinement, columns = grid_.columns;
-  const std::int64_t size = std::int64_t(columns) * fine;
-  const auto symbol = Impl::device_vector<Complex>(space, "Bracewell::LogPolarTomography::symbol", size);
-  const Matrix kernel(
-      Kokkos::view_alloc(space, Kokkos::WithoutInitializing, "Bracewell::LogPolarTomography::kernel"),
-      std::size_t(columns), std::size_t(fine));
-  Impl::for_each_row(
-      space, "Bracewell::LogPolarTomography::kernel", columns,
-      Impl::LogPolarKernel<T>{kernel.data(), fine, columns, grid_.result_step(), columns * grid_.rho_step});
-  RowFFT(space, {fine}, columns).execute(space, kernel, kernel);
-  const double scale = grid_.angle_step / (double(fine) * columns);
-  Impl::with_log_polar_period(grid_.period, [&]<int period>() {
-    Impl::for_each_row(
-        space, "Bracewell::LogPolarTomography::symbol", std::int64_t(columns) * grid_.refinement,
-        Impl::LogPolarSymbol<T, period>{kernel.data(), symbol.data(), grid_.refinement, columns, scale});
-  });
-  space.fence("Bracewell::LogPolarTomography::plan"); // the kernel and its transform's plan end here
-  return symbol;
 }
 
 #define BRACEWELL_INSTANCES_LOG_POLAR_TOMOGRAPHY(Extern, Space, Real)                                        \

@@ -19,9 +19,10 @@ struct ProjectionNormalisation {
   int air_end = 0; ///< behind the last of these columns
 };
 
-/// Raw frames to sinograms: (raw - dark) / (flat - dark), divided by its mean where there is air, minus the
-/// logarithm (Beer-Lambert); without logarithm less that mean. Values that are not finite, without light in the flat field or, where there is a
-/// logarithm, not positive are taken from the straight line between their next valid neighbours in the row.
+/// Makes sinograms of raw frames: minus the logarithm (Beer-Lambert) of the transmission (raw - dark) / (flat - dark). If columns of
+/// air are given, the transmission is first divided by its mean there; without the logarithm this mean is subtracted. Values are
+/// not valid if they are not finite, have no light in the flat field, or are not positive before a logarithm. A straight line
+/// between the next valid neighbours in the row replaces them.
 /// @param raw        [P, S, n] frames by angle
 /// @param dark       [S, n] mean frame without beam, or a View that is not allocated
 /// @param flat       [S, n] mean frame without object, or a View that is not allocated: raw is transmission
@@ -61,8 +62,8 @@ requires(Kokkos::is_view_v<Sinograms>) void normalise_projections(
                   Array<T, MemorySpace>(sinograms), options, valid);
 }
 
-/// Attenuation of a beam of many energies to that of one, by a polynomial: c0 a + c1 a^2 + c2 a^3 ... (Herman,
-/// Phys. Med. Biol. 24, 1979): the harder part of the beam is what is left behind much material.
+/// Converts the attenuation a of a beam of many energies to the attenuation of one energy, by a polynomial:
+/// c0 a + c1 a^2 + c2 a^3 ... (Herman, Phys. Med. Biol. 24, 1979). Much material leaves only the harder part of the beam.
 /// @param sinograms     [S, P, n] attenuation, changed in place
 /// @param coefficients  c0, c1 ...: 1 to 8 of them
 /// @throws Error on another rank or number, and coefficients that are not finite

@@ -63,7 +63,27 @@ public:
   void transpose(const ExecutionSpace& space, const Array<T, MemorySpace>& sinograms) const;
 
 private:
-  static int check(const Impl::Arguments& arguments, int angles, int width, const StripeOptions& options);
+  static int check(const Impl::Arguments& arguments, int angles, int width, const StripeOptions& options) {
+    arguments.at_least("angles", angles, 1);
+    arguments.at_least("width", width, 1);
+    arguments.require(
+        options.window >= 1 && options.window <= Impl::largest_stripe_window && options.window % 2 == 1,
+        "options.window", [] { return "an odd number up to " + Impl::number(Impl::largest_stripe_window); },
+        [&] { return Impl::number(options.window); });
+    arguments.require(
+        options.large_window >= 1 && options.large_window <= Impl::largest_stripe_window &&
+            options.large_window % 2 == 1,
+        "options.large_window",
+        [] { return "an odd number up to " + Impl::number(Impl::largest_stripe_window); },
+        [&] { return Impl::number(options.large_window); });
+    arguments.positive("options.ratio", options.ratio);
+    arguments.positive("options.strength", options.strength);
+    arguments.within("options.levels", options.levels, 1, 12);
+    arguments.within("options.damping", options.damping, 0.1, 100.);
+    arguments.require(options.dead == 0 || (options.dead > 1 && options.dead < 1e6), "options.dead",
+                      "0 or a ratio above 1, below 1e6", [&] { return Impl::number(options.dead); });
+    return angles;
+  }
 
   using Range = Kokkos::RangePolicy<ExecutionSpace, Kokkos::IndexType<std::int64_t>>;
   using Columns = Impl::StripeColumns<T>;
@@ -79,40 +99,152 @@ private:
   }
 
   /// Slices that are sorted in one launch. All looks at them one by one.
-  static std::int64_t sorted_at_once(const StripeOptions& options, int angles, int width);
+  static std::int64_t sorted_at_once(const StripeOptions& options, int angles, int width) {
+    if (options.method == StripeMethod::All)
+      return 1;
+    return std::clamp<std::int64_t>(Impl::TomographyTuning<ExecutionSpace>::sorted_values /
+                                        (std::int64_t(angles) * width),
+                                    1, slices_at_once);
+  }
 
   /// Columns of values, or of ratios, that are sorted in one launch.
   static std::int64_t sorted_columns(const StripeOptions& options, int angles, int width) {
     return std::max<std::int64_t>(sorts(options) ? sorted_at_once(options, angles, width) * width : 0,
                                   options.method == StripeMethod::All ? slices_at_once : 0);
   }
-  static std::int64_t long_values(const StripeOptions& options, int angles, int width);
+  static std::int64_t long_values(const StripeOptions& options, int angles, int width) {
+    const bool all = options.method == StripeMethod::All;
+    return std::max(Sorting::long_values(sorted_columns(options, angles, width), angles),
+                    all ? Sorting::long_values(slices_at_once, width) : 0);
+  }
 
   Columns columns() const { return {columns_.data(), angles_, width_}; }
 
   void apply(const ExecutionSpace& space, const Impl::Arguments& arguments,
              const Array<T, MemorySpace>& sinograms, const Array<const T, MemorySpace>& valid,
-             bool transpose) const;
+             bool transpose) const {
+    arguments.require(
+        sinograms && sinograms.rank == 3 && sinograms.extents[1] == angles_ && sinograms.extents[2] == width_,
+        "sinograms", [&] { return "[slices, " + Impl::number(angles_) + ", " + Impl::number(width_) + "]"; },
+        [&] { return sinograms.shape(); });
+    if (valid)
+      arguments.same_shape("valid", valid, sinograms);
+    if (sinograms.size() == 0)
+      return;
+    Kokkos::Profiling::ScopedRegion region("Bracewell::StripeRemoval::execute");
+    for (std::int64_t slice = 0; slice < sinograms.extents[0]; slice += slices_at_once) {
+      const Impl::SinogramOf<T> first{sinograms.data + slice * angles_ * width_, angles_, width_};
+      const std::int64_t count = std::min<std::int64_t>(slices_at_once, sinograms.extents[0] - slice);
+      if (transpose)
+        wavelet_.execute(space, first, count, true);
+      else
+        execute_slices(space, first, count, valid ? valid.data + slice * angles_ * width_ : nullptr);
+    }
+  }
 
   /// @param valid  of these slices, or null
   void execute_slices(const ExecutionSpace& space, const Impl::SinogramOf<T>& first, std::int64_t slices,
-                      const T* valid) const;
+                      const T* valid) const {
+    const bool all = options_.method == StripeMethod::All, looks = all || options_.dead > 0,
+               bridges = looks || valid != nullptr;
+    bridge_invalid(space, first, slices, valid);
+    if (all)
+      mark_fluctuating(space, first, slices);
+    else if (looks)
+      mark_dead(space, first, slices);
+    if (valid != nullptr)
+      Kokkos::parallel_for("Bracewell::StripeRemoval::mark_invalid", Range(space, 0, slices * width_),
+                           Impl::MarkInvalidColumns<T>{valid, columns(), looks});
+    if (!sorts(options_) && bridges)
+      Impl::for_each_row(space, "Bracewell::StripeRemoval::bridge", slices * angles_,
+                         Impl::BridgeDeadColumns<T>{first, columns()});
+    if (options_.method == StripeMethod::Offset)
+      subtract(space, first, slices);
+    if (options_.method == StripeMethod::Wavelet)
+      wavelet_.execute(space, first, slices, false);
+    if (!sorts(options_))
+      return bridge_invalid(space, first, slices, valid);
+    const std::int64_t most = sorted_at_once(options_, angles_, width_);
+    for (std::int64_t slice = 0; slice < slices; slice += most) {
+      const std::int64_t count = std::min(most, slices - slice);
+      const T* const dead = bridges ? columns().dead(slice) : nullptr;
+      Impl::CopyColumns<ExecutionSpace, T>{first.next(slice), dead, columns().dead(1) - columns().dead(0),
+                                           ranked_.values.data()}
+          .launch(space, count);
+      sorting_.sort(space, ranked_.columns(), count * width_, angles_);
+      if (all)
+        smooth_large(space, slice);
+      smoothing_.execute(space, first.next(slice), ranked_.columns(), count);
+    }
+    bridge_invalid(space, first, slices, valid);
+  }
 
   void bridge_invalid(const ExecutionSpace& space, const Impl::SinogramOf<T>& first, std::int64_t slices,
-                      const T* valid) const;
+                      const T* valid) const {
+    if (valid != nullptr)
+      Impl::for_each_row(space, "Bracewell::StripeRemoval::bridge_invalid", slices * angles_,
+                         Impl::BridgeInvalid<T>{first.values, valid, width_});
+  }
 
   /// The first step of All.
   void mark_fluctuating(const ExecutionSpace& space, const Impl::SinogramOf<T>& first,
-                        std::int64_t slices) const;
+                        std::int64_t slices) const {
+    using Teams = Kokkos::TeamPolicy<ExecutionSpace>;
+    statistics(space, first, slices);
+    Kokkos::parallel_for("Bracewell::StripeRemoval::floor", Teams(space, int(slices), team_threads),
+                         Impl::AddFloor<ExecutionSpace, T>{columns()});
+    Kokkos::parallel_for("Bracewell::StripeRemoval::ratios", Range(space, 0, slices * width_),
+                         Impl::RatioOfChanges<T>{columns(), ratios_.data(), sorted_ratios_.values.data(),
+                                                 options_.large_window});
+    sorting_.sort(space, sorted_ratios_.columns(), slices, width_);
+    Kokkos::parallel_for("Bracewell::StripeRemoval::mark", Teams(space, int(slices), team_threads),
+                         Impl::MarkFluctuating<ExecutionSpace, T>{
+                             ratios_.data(), sorted_ratios_.values.data(), columns(), T(options_.ratio)});
+  }
 
   /// The second step of All, with the sorted values of one slice.
-  void smooth_large(const ExecutionSpace& space, std::int64_t slice) const;
+  void smooth_large(const ExecutionSpace& space, std::int64_t slice) const {
+    using Medians = Impl::MediansByRank<T>;
+    using Teams = Kokkos::TeamPolicy<ExecutionSpace>;
+    static_assert(slices_at_once >= 2, "ratios_ has a place for differences, and one for shares");
+    T *const sorted = ranked_.values.data(), *const differences = ratios_.data(),
+             *const shares = differences + width_, *const in_order = sorted_ratios_.values.data();
+    Impl::RollingMedian<ExecutionSpace, T, Medians>{sorted, angles_, width_, options_.large_window,
+                                                    Medians{medians_.data(), angles_}}
+        .launch(space, "Bracewell::StripeRemoval::large_median");
+    Kokkos::parallel_for("Bracewell::StripeRemoval::differences", Teams(space, width_, team_threads),
+                         Impl::DifferenceOfMeans<ExecutionSpace, T>{sorted, medians_.data(), differences,
+                                                                    in_order, shares, angles_});
+    sorting_.sort(space, sorted_ratios_.columns(), 1, width_);
+    Kokkos::parallel_for("Bracewell::StripeRemoval::mark", Teams(space, 1, team_threads),
+                         Impl::MarkLarge<ExecutionSpace, T>{differences, in_order, shares, columns(), slice,
+                                                            T(options_.ratio), options_.large_window});
+    Kokkos::parallel_for("Bracewell::StripeRemoval::take_medians",
+                         Range(space, 0, std::int64_t(angles_) * width_),
+                         Impl::TakeMedians<T>{sorted, medians_.data(), columns().dead(0), angles_});
+  }
 
-  void statistics(const ExecutionSpace& space, const Impl::SinogramOf<T>& first, std::int64_t slices) const;
+  void statistics(const ExecutionSpace& space, const Impl::SinogramOf<T>& first, std::int64_t slices) const {
+    Kokkos::parallel_for("Bracewell::StripeRemoval::sum",
+                         Range(space, 0, slices * Columns::parts(angles_) * width_),
+                         Impl::SumColumns<T>{first, columns()});
+    Kokkos::parallel_for("Bracewell::StripeRemoval::statistics", Range(space, 0, slices * width_),
+                         Impl::ColumnStatistics<T>{columns()});
+  }
 
-  void mark_dead(const ExecutionSpace& space, const Impl::SinogramOf<T>& first, std::int64_t slices) const;
+  void mark_dead(const ExecutionSpace& space, const Impl::SinogramOf<T>& first, std::int64_t slices) const {
+    statistics(space, first, slices);
+    Kokkos::parallel_for("Bracewell::StripeRemoval::mark", Range(space, 0, slices * width_),
+                         Impl::MarkDeadColumns<T>{columns(), T(options_.dead)});
+  }
 
-  void subtract(const ExecutionSpace& space, const Impl::SinogramOf<T>& first, std::int64_t slices) const;
+  void subtract(const ExecutionSpace& space, const Impl::SinogramOf<T>& first, std::int64_t slices) const {
+    statistics(space, first, slices);
+    Kokkos::parallel_for("Bracewell::StripeRemoval::solve", Range(space, 0, slices),
+                         Impl::SolveOffsets<T>{columns(), T(options_.strength)});
+    Impl::for_each_row(space, "Bracewell::StripeRemoval::subtract", slices * angles_,
+                       Impl::SubtractOffsets<T>{first, columns()});
+  }
 
   int angles_, width_;
   StripeOptions options_;
@@ -181,187 +313,6 @@ void StripeRemoval<ExecutionSpace, T>::transpose(const ExecutionSpace& space,
   arguments.require(options_.method == StripeMethod::Wavelet && options_.dead == 0, "options",
                     "Wavelet with dead = 0, which is linear", "others");
   apply(space, arguments, sinograms, {}, true);
-}
-
-template <class ExecutionSpace, class T>
-int StripeRemoval<ExecutionSpace, T>::check(const Impl::Arguments& arguments, int angles, int width,
-                                            const StripeOptions& options) {
-  arguments.at_least("angles", angles, 1);
-  arguments.at_least("width", width, 1);
-  arguments.require(
-      options.window >= 1 && options.window <= Impl::largest_stripe_window && options.window % 2 == 1,
-      "options.window", [] { return "an odd number up to " + Impl::number(Impl::largest_stripe_window); },
-      [&] { return Impl::number(options.window); });
-  arguments.require(
-      options.large_window >= 1 && options.large_window <= Impl::largest_stripe_window &&
-          options.large_window % 2 == 1,
-      "options.large_window",
-      [] { return "an odd number up to " + Impl::number(Impl::largest_stripe_window); },
-      [&] { return Impl::number(options.large_window); });
-  arguments.positive("options.ratio", options.ratio);
-  arguments.positive("options.strength", options.strength);
-  arguments.within("options.levels", options.levels, 1, 12);
-  arguments.within("options.damping", options.damping, 0.1, 100.);
-  arguments.require(options.dead == 0 || (options.dead > 1 && options.dead < 1e6), "options.dead",
-                    "0 or a ratio above 1, below 1e6", [&] { return Impl::number(options.dead); });
-  return angles;
-}
-
-template <class ExecutionSpace, class T>
-std::int64_t StripeRemoval<ExecutionSpace, T>::sorted_at_once(const StripeOptions& options, int angles,
-                                                              int width) {
-  if (options.method == StripeMethod::All)
-    return 1;
-  return std::clamp<std::int64_t>(Impl::TomographyTuning<ExecutionSpace>::sorted_values /
-                                      (std::int64_t(angles) * width),
-                                  1, slices_at_once);
-}
-
-template <class ExecutionSpace, class T>
-std::int64_t StripeRemoval<ExecutionSpace, T>::long_values(const StripeOptions& options, int angles,
-                                                           int width) {
-  const bool all = options.method == StripeMethod::All;
-  return std::max(Sorting::long_values(sorted_columns(options, angles, width), angles),
-                  all ? Sorting::long_values(slices_at_once, width) : 0);
-}
-
-template <class ExecutionSpace, class T>
-void StripeRemoval<ExecutionSpace, T>::apply(const ExecutionSpace& space, const Impl::Arguments& arguments,
-                                             const Array<T, MemorySpace>& sinograms,
-                                             const Array<const T, MemorySpace>& valid, bool transpose) const {
-  arguments.require(
-      sinograms && sinograms.rank == 3 && sinograms.extents[1] == angles_ && sinograms.extents[2] == width_,
-      "sinograms", [&] { return "[slices, " + Impl::number(angles_) + ", " + Impl::number(width_) + "]"; },
-      [&] { return sinograms.shape(); });
-  if (valid)
-    arguments.same_shape("valid", valid, sinograms);
-  if (sinograms.size() == 0)
-    return;
-  Kokkos::Profiling::ScopedRegion region("Bracewell::StripeRemoval::execute");
-  for (std::int64_t slice = 0; slice < sinograms.extents[0]; slice += slices_at_once) {
-    const Impl::SinogramOf<T> first{sinograms.data + slice * angles_ * width_, angles_, width_};
-    const std::int64_t count = std::min<std::int64_t>(slices_at_once, sinograms.extents[0] - slice);
-    if (transpose)
-      wavelet_.execute(space, first, count, true);
-    else
-      execute_slices(space, first, count, valid ? valid.data + slice * angles_ * width_ : nullptr);
-  }
-}
-
-template <class ExecutionSpace, class T>
-void StripeRemoval<ExecutionSpace, T>::execute_slices(const ExecutionSpace& space,
-                                                      const Impl::SinogramOf<T>& first, std::int64_t slices,
-                                                      const T* valid) const {
-  const bool all = options_.method == StripeMethod::All, looks = all || options_.dead > 0,
-             bridges = looks || valid != nullptr;
-  bridge_invalid(space, first, slices, valid);
-  if (all)
-    mark_fluctuating(space, first, slices);
-  else if (looks)
-    mark_dead(space, first, slices);
-  if (valid != nullptr)
-    Kokkos::parallel_for("Bracewell::StripeRemoval::mark_invalid", Range(space, 0, slices * width_),
-                         Impl::MarkInvalidColumns<T>{valid, columns(), looks});
-  if (!sorts(options_) && bridges)
-    Impl::for_each_row(space, "Bracewell::StripeRemoval::bridge", slices * angles_,
-                       Impl::BridgeDeadColumns<T>{first, columns()});
-  if (options_.method == StripeMethod::Offset)
-    subtract(space, first, slices);
-  if (options_.method == StripeMethod::Wavelet)
-    wavelet_.execute(space, first, slices, false);
-  if (!sorts(options_))
-    return bridge_invalid(space, first, slices, valid);
-  const std::int64_t most = sorted_at_once(options_, angles_, width_);
-  for (std::int64_t slice = 0; slice < slices; slice += most) {
-    const std::int64_t count = std::min(most, slices - slice);
-    const T* const dead = bridges ? columns().dead(slice) : nullptr;
-    Impl::CopyColumns<ExecutionSpace, T>{first.next(slice), dead, columns().dead(1) - columns().dead(0),
-                                         ranked_.values.data()}
-        .launch(space, count);
-    sorting_.sort(space, ranked_.columns(), count * width_, angles_);
-    if (all)
-      smooth_large(space, slice);
-    smoothing_.execute(space, first.next(slice), ranked_.columns(), count);
-  }
-  bridge_invalid(space, first, slices, valid);
-}
-
-template <class ExecutionSpace, class T>
-void StripeRemoval<ExecutionSpace, T>::bridge_invalid(const ExecutionSpace& space,
-                                                      const Impl::SinogramOf<T>& first, std::int64_t slices,
-                                                      const T* valid) const {
-  if (valid != nullptr)
-    Impl::for_each_row(space, "Bracewell::StripeRemoval::bridge_invalid", slices * angles_,
-                       Impl::BridgeInvalid<T>{first.values, valid, width_});
-}
-
-template <class ExecutionSpace, class T>
-void StripeRemoval<ExecutionSpace, T>::mark_fluctuating(const ExecutionSpace& space,
-                                                        const Impl::SinogramOf<T>& first,
-                                                        std::int64_t slices) const {
-  using Teams = Kokkos::TeamPolicy<ExecutionSpace>;
-  statistics(space, first, slices);
-  Kokkos::parallel_for("Bracewell::StripeRemoval::floor", Teams(space, int(slices), team_threads),
-                       Impl::AddFloor<ExecutionSpace, T>{columns()});
-  Kokkos::parallel_for("Bracewell::StripeRemoval::ratios", Range(space, 0, slices * width_),
-                       Impl::RatioOfChanges<T>{columns(), ratios_.data(), sorted_ratios_.values.data(),
-                                               options_.large_window});
-  sorting_.sort(space, sorted_ratios_.columns(), slices, width_);
-  Kokkos::parallel_for("Bracewell::StripeRemoval::mark", Teams(space, int(slices), team_threads),
-                       Impl::MarkFluctuating<ExecutionSpace, T>{ratios_.data(), sorted_ratios_.values.data(),
-                                                                columns(), T(options_.ratio)});
-}
-
-template <class ExecutionSpace, class T>
-void StripeRemoval<ExecutionSpace, T>::smooth_large(const ExecutionSpace& space, std::int64_t slice) const {
-  using Medians = Impl::MediansByRank<T>;
-  using Teams = Kokkos::TeamPolicy<ExecutionSpace>;
-  static_assert(slices_at_once >= 2, "ratios_ has a place for differences, and one for shares");
-  T *const sorted = ranked_.values.data(), *const differences = ratios_.data(),
-           *const shares = differences + width_, *const in_order = sorted_ratios_.values.data();
-  Impl::RollingMedian<ExecutionSpace, T, Medians>{sorted, angles_, width_, options_.large_window,
-                                                  Medians{medians_.data(), angles_}}
-      .launch(space, "Bracewell::StripeRemoval::large_median");
-  Kokkos::parallel_for("Bracewell::StripeRemoval::differences", Teams(space, width_, team_threads),
-                       Impl::DifferenceOfMeans<ExecutionSpace, T>{sorted, medians_.data(), differences,
-                                                                  in_order, shares, angles_});
-  sorting_.sort(space, sorted_ratios_.columns(), 1, width_);
-  Kokkos::parallel_for("Bracewell::StripeRemoval::mark", Teams(space, 1, team_threads),
-                       Impl::MarkLarge<ExecutionSpace, T>{differences, in_order, shares, columns(), slice,
-                                                          T(options_.ratio), options_.large_window});
-  Kokkos::parallel_for("Bracewell::StripeRemoval::take_medians",
-                       Range(space, 0, std::int64_t(angles_) * width_),
-                       Impl::TakeMedians<T>{sorted, medians_.data(), columns().dead(0), angles_});
-}
-
-template <class ExecutionSpace, class T>
-void StripeRemoval<ExecutionSpace, T>::statistics(const ExecutionSpace& space,
-                                                  const Impl::SinogramOf<T>& first,
-                                                  std::int64_t slices) const {
-  Kokkos::parallel_for("Bracewell::StripeRemoval::sum",
-                       Range(space, 0, slices * Columns::parts(angles_) * width_),
-                       Impl::SumColumns<T>{first, columns()});
-  Kokkos::parallel_for("Bracewell::StripeRemoval::statistics", Range(space, 0, slices * width_),
-                       Impl::ColumnStatistics<T>{columns()});
-}
-
-template <class ExecutionSpace, class T>
-void StripeRemoval<ExecutionSpace, T>::mark_dead(const ExecutionSpace& space,
-                                                 const Impl::SinogramOf<T>& first,
-                                                 std::int64_t slices) const {
-  statistics(space, first, slices);
-  Kokkos::parallel_for("Bracewell::StripeRemoval::mark", Range(space, 0, slices * width_),
-                       Impl::MarkDeadColumns<T>{columns(), T(options_.dead)});
-}
-
-template <class ExecutionSpace, class T>
-void StripeRemoval<ExecutionSpace, T>::subtract(const ExecutionSpace& space, const Impl::SinogramOf<T>& first,
-                                                std::int64_t slices) const {
-  statistics(space, first, slices);
-  Kokkos::parallel_for("Bracewell::StripeRemoval::solve", Range(space, 0, slices),
-                       Impl::SolveOffsets<T>{columns(), T(options_.strength)});
-  Impl::for_each_row(space, "Bracewell::StripeRemoval::subtract", slices * angles_,
-                     Impl::SubtractOffsets<T>{first, columns()});
 }
 
 #define BRACEWELL_INSTANCES_STRIPE_REMOVAL(Extern, Space, Real)                                              \

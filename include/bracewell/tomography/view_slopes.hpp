@@ -45,11 +45,15 @@ public:
 
   /// As FourierTomography::project, without the Nyquist frequency of even widths.
   void project(const ExecutionSpace& space, const Array<const T, MemorySpace>& images,
-               const Array<T, MemorySpace>& projections) const;
+               const Array<T, MemorySpace>& projections) const {
+    tomography_.project(space, images, projections, filter_);
+  }
 
   /// The transpose of project, in the units that FourierTomography::backproject has.
   void backproject(const ExecutionSpace& space, const Array<const T, MemorySpace>& projections,
-                   const Array<T, MemorySpace>& images) const;
+                   const Array<T, MemorySpace>& images) const {
+    tomography_.backproject(space, projections, images, filter_);
+  }
 
   /// @param images     View of T [slices, n, n], any number of slices
   /// @param of_angles  View of T [slices, angles, width], per radian, overwritten
@@ -59,8 +63,20 @@ public:
               const Array<T, MemorySpace>& of_angles, const Array<T, MemorySpace>& of_shifts) const;
 
 private:
-  static std::vector<T> filter(int width);
-  static std::vector<Complex> directions(const ParallelBeamGeometry& geometry);
+  static std::vector<T> filter(int width) {
+    std::vector<T> factors(std::size_t(width / 2 + 1), T(1));
+    if (width % 2 == 0)
+      factors.back() = T(0);
+    return factors;
+  }
+
+  static std::vector<Complex> directions(const ParallelBeamGeometry& geometry) {
+    std::vector<Complex> values;
+    for (const double angle : geometry.angles)
+      values.emplace_back(T(std::cos(angle)), T(std::sin(angle)));
+    return values;
+  }
+
   std::int64_t pixels() const { return std::int64_t(image_) * image_; }
   std::int64_t sinogram() const { return views_ * width_; }
   std::int64_t frequencies() const { return width_ / 2 + 1; }
@@ -72,10 +88,28 @@ private:
 
   /// Spectra of the rows of images times a coordinate.
   void project_times(const ExecutionSpace& space, const T* images, std::int64_t count,
-                     Impl::Coordinate coordinate, int k) const;
+                     Impl::Coordinate coordinate, int k) const {
+    const Unmanaged<T***> sloped(images_.data(), count, image_, image_);
+    Kokkos::parallel_for(
+        "Bracewell::ViewSlopes::multiply",
+        Kokkos::RangePolicy<ExecutionSpace, Kokkos::IndexType<std::int64_t>>(space, 0, count * pixels()),
+        Impl::TimesCoordinate<T>{images, images_.data(), image_, coordinate});
+    project(space, sloped, Unmanaged<T***>(rows_.data(), count, views_, width_));
+    forward_.execute(space, rows(), spectra(k));
+  }
 
   /// Derivatives along the detector, of one kind of spectra or both with the factors of angles.
-  void differentiate(const ExecutionSpace& space, int kinds, T* result, std::int64_t count) const;
+  void differentiate(const ExecutionSpace& space, int kinds, T* result, std::int64_t count) const {
+    Kokkos::parallel_for("Bracewell::ViewSlopes::differentiate",
+                         Kokkos::RangePolicy<ExecutionSpace, Kokkos::IndexType<std::int64_t>>(
+                             space, 0, slices_ * views_ * frequencies()),
+                         Impl::DifferentiateRows<T>{spectra(0).data(),
+                                                    kinds == 2 ? spectra(1).data() : nullptr, angles_.data(),
+                                                    filter_.data(), views_, width_});
+    backward_.execute(space, spectra(0), rows());
+    Impl::copy_padded(space, "Bracewell::ViewSlopes::take", static_cast<const T*>(rows_.data()),
+                      count * sinogram(), result, count * sinogram());
+  }
 
   FourierTomography<ExecutionSpace, T> tomography_;
   std::int64_t views_, slices_;
@@ -116,20 +150,6 @@ std::size_t ViewSlopes<ExecutionSpace, T>::bytes_needed(const ExecutionSpace& sp
 }
 
 template <class ExecutionSpace, class T>
-void ViewSlopes<ExecutionSpace, T>::project(const ExecutionSpace& space,
-                                            const Array<const T, MemorySpace>& images,
-                                            const Array<T, MemorySpace>& projections) const {
-  tomography_.project(space, images, projections, filter_);
-}
-
-template <class ExecutionSpace, class T>
-void ViewSlopes<ExecutionSpace, T>::backproject(const ExecutionSpace& space,
-                                                const Array<const T, MemorySpace>& projections,
-                                                const Array<T, MemorySpace>& images) const {
-  tomography_.backproject(space, projections, images, filter_);
-}
-
-template <class ExecutionSpace, class T>
 void ViewSlopes<ExecutionSpace, T>::slopes(const ExecutionSpace& space,
                                            const Array<const T, MemorySpace>& images,
                                            const Array<T, MemorySpace>& of_angles,
@@ -152,50 +172,8 @@ void ViewSlopes<ExecutionSpace, T>::slopes(const ExecutionSpace& space,
   }
 }
 
-template <class ExecutionSpace, class T>
-auto ViewSlopes<ExecutionSpace, T>::filter(int width) -> std::vector<T> {
-  std::vector<T> factors(std::size_t(width / 2 + 1), T(1));
-  if (width % 2 == 0)
-    factors.back() = T(0);
-  return factors;
-}
-
-template <class ExecutionSpace, class T>
-auto ViewSlopes<ExecutionSpace, T>::directions(const ParallelBeamGeometry& geometry) -> std::vector<Complex> {
-  std::vector<Complex> values;
-  for (const double angle : geometry.angles)
-    values.emplace_back(T(std::cos(angle)), T(std::sin(angle)));
-  return values;
-}
-
-template <class ExecutionSpace, class T>
-void ViewSlopes<ExecutionSpace, T>::project_times(const ExecutionSpace& space, const T* images,
-                                                  std::int64_t count, Impl::Coordinate coordinate,
-                                                  int k) const {
-  const Unmanaged<T***> sloped(images_.data(), count, image_, image_);
-  Kokkos::parallel_for(
-      "Bracewell::ViewSlopes::multiply",
-      Kokkos::RangePolicy<ExecutionSpace, Kokkos::IndexType<std::int64_t>>(space, 0, count * pixels()),
-      Impl::TimesCoordinate<T>{images, images_.data(), image_, coordinate});
-  project(space, sloped, Unmanaged<T***>(rows_.data(), count, views_, width_));
-  forward_.execute(space, rows(), spectra(k));
-}
-
-template <class ExecutionSpace, class T>
-void ViewSlopes<ExecutionSpace, T>::differentiate(const ExecutionSpace& space, int kinds, T* result,
-                                                  std::int64_t count) const {
-  Kokkos::parallel_for("Bracewell::ViewSlopes::differentiate",
-                       Kokkos::RangePolicy<ExecutionSpace, Kokkos::IndexType<std::int64_t>>(
-                           space, 0, slices_ * views_ * frequencies()),
-                       Impl::DifferentiateRows<T>{spectra(0).data(), kinds == 2 ? spectra(1).data() : nullptr,
-                                                  angles_.data(), filter_.data(), views_, width_});
-  backward_.execute(space, spectra(0), rows());
-  Impl::copy_padded(space, "Bracewell::ViewSlopes::take", static_cast<const T*>(rows_.data()),
-                    count * sinogram(), result, count * sinogram());
-}
-
-/// Sums over the rows of a view: gradients of a loss with respect to angles or shifts, where `slopes` are those of
-/// ViewSlopes and `cotangents` the derivatives of the loss with respect to the projections.
+/// Gradients of a loss with respect to angles or shifts, as sums over the rows of a view. `slopes` come from ViewSlopes.
+/// `cotangents` are the derivatives of the loss with respect to the projections.
 ///   result(p) = sum_slice sum_i slopes(slice, p, i) cotangents(slice, p, i)
 /// @param slopes      [slices, angles, width]
 /// @param cotangents  of the same shape

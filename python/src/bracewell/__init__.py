@@ -32,6 +32,7 @@ from .ptychography import AberratedProbe, Adam, PtychographyLoss, PtychographyRe
 from .reconstruct import (SignalAndNoise, correct_rolloff, crop_centre, equalise, fourier_shell_correlation, half_set_moments,
                           helical_operators, normalise, pad_centre, signal_and_noise, symmetrise, symmetry_operators,
                           wiener_prior)
+from .scan import TomographyScan
 from .tomography import (FourierNormal, Laminography, Tomography, ViewGradients, ViewSlopes, angular_density_weights,
                          filter_projections, find_centre, normalise_projections, remove_stripes)
 
@@ -47,7 +48,7 @@ _atexit.register(_core._finalize)
 __all__ = [
     "AberratedProbe", "Adam", "BackprojectGradients", "CTFParameters", "Expectation", "Expected", "FourierNormal", "InsertGradients", "Laminography", "LeastSquaresSolver", "LineGradients",
     "NonuniformFFT", "NonuniformSums", "PoseScores", "PoseScoring", "PreparedReference", "ProjectGradients", "PtychographyLoss",
-    "PtychographyResult", "PtychographySchedule", "PtychographySolver", "SampleGradients", "SignalAndNoise", "ToeplitzNormal", "Tomography",
+    "PtychographyResult", "PtychographySchedule", "PtychographySolver", "SampleGradients", "SignalAndNoise", "ToeplitzNormal", "Tomography", "TomographyScan",
     "ViewGradients", "ViewSlopes", "angular_density_weights", "backproject", "backproject_gradients", "backproject_lines", "bin_frames",
     "correct_rolloff", "crop_centre", "ctf_gradients", "device_backend", "equalise", "evaluate_ctf", "filter_gradients",
     "filter_projections", "find_centre", "find_overlap", "fourier_shell_correlation", "half_set_moments", "helical_operators", "insert", "insert_gradients",

@@ -55,16 +55,25 @@ def shape_of(function: str, name: str, array: Array) -> tuple[int, ...]:
         raise TypeError(f"bracewell.{function}: {name}: expected an array, found {type(array).__name__}") from None
 
 
+def real(name: str, value: Any) -> float:
+    """A real number.
+
+    Raises:
+        TypeError: where it is something else.
+    """
+    try:
+        return float(value)
+    except (TypeError, ValueError, OverflowError):
+        raise TypeError(f"bracewell: {name}: expected a number, found {brief(value)}") from None
+
+
 def number(name: str, value: Any) -> Any:
     """A real number, or None where none is given.
 
     Raises:
         TypeError: where it is something else.
     """
-    try:
-        return None if value is None else float(value)
-    except (TypeError, ValueError):
-        raise TypeError(f"bracewell: {name}: expected a number, found {type(value).__name__}") from None
+    return None if value is None else real(name, value)
 
 
 def whole(name: str, value: Any) -> int:
@@ -76,7 +85,35 @@ def whole(name: str, value: Any) -> int:
     try:
         return operator.index(value)
     except TypeError:
-        raise TypeError(f"bracewell: {name}: expected a whole number, found {_brief(value)}") from None
+        raise TypeError(f"bracewell: {name}: expected a whole number, found {brief(value)}") from None
+
+
+def wholes(name: str, values: Any) -> tuple[int, ...]:
+    """Whole numbers, sizes for instance.
+
+    Raises:
+        TypeError: where it is something else.
+    """
+    try:
+        values = tuple(values)
+    except TypeError:
+        raise TypeError(f"bracewell: {name}: expected whole numbers, found {brief(values)}") from None
+    return tuple(whole(name, value) for value in values)
+
+
+def word(function: str, name: str, value: Any, *expected: str) -> str:
+    """A word, one of those where any are named.
+
+    Raises:
+        TypeError: where it is something else.
+        ValueError: where it is another word.
+    """
+    function = f"bracewell.{function}" if function else "bracewell"
+    if not isinstance(value, str):
+        raise TypeError(f"{function}: {name}: expected a word, found {brief(value)}")
+    if expected and value not in expected:
+        raise ValueError(f"{function}: {name}: expected {' or '.join(expected)}, found {value}")
+    return value
 
 
 def as_real(array: Array, like: Optional[Array] = None) -> Array:
@@ -204,7 +241,7 @@ def copied(values: Any) -> Any:
     expect_plain(values)
     if library(values) == "torch":
         return values.detach().clone()
-    return values.copy() if hasattr(values, "copy") and hasattr(values, "shape") else numpy.array(values)
+    return values.copy() if hasattr(values, "copy") and hasattr(values, "shape") else on_host(values, "float64", "points")
 
 
 def as_like(values: Any, like: Array, dtype: str) -> Array:
@@ -227,14 +264,21 @@ def as_weights(array: Array, like: Array) -> Array:
     return array if is_complex(array) else as_like(array, like, real_type(like))
 
 
-def on_host(values: Any, dtype: str) -> numpy.ndarray:
-    """Values as a contiguous NumPy array of that type."""
+def on_host(values: Any, dtype: str, name: str = "values") -> numpy.ndarray:
+    """Values as a contiguous NumPy array of that type.
+
+    Raises:
+        TypeError: where they are no numbers.
+    """
     expect_plain(values)
     if library(values) == "torch":
         values = values.detach().cpu().numpy()
     elif library(values) == "cupy":
         values = values.get()
-    return numpy.ascontiguousarray(values, dtype=dtype)
+    try:
+        return numpy.ascontiguousarray(values, dtype=dtype)
+    except (TypeError, ValueError):
+        raise TypeError(f"bracewell: {name}: expected numbers, found {brief(values)}") from None
 
 
 def current_stream(array: Array, stream: Optional[int]) -> int:
@@ -256,15 +300,16 @@ def place(array: Array) -> tuple:
     return is_double(array), library(array), "" if _on_host(array) else str(getattr(array, "device", ""))
 
 
-def _brief(value: Any) -> str:
+def brief(value: Any) -> str:
     shape = getattr(value, "shape", None)
     if shape is not None and hasattr(value, "dtype") and len(shape) > 0:
         return f"{str(value.dtype).rpartition('.')[2]}{list(shape)}"
     if isinstance(value, (list, tuple)) and len(value) > 3:
         return f"<{len(value)} values>"
     if isinstance(value, list):
-        return f"[{', '.join(map(_brief, value))}]"
-    return repr(value)
+        return f"[{', '.join(map(brief, value))}]"
+    words = repr(value)
+    return words if len(words) < 100 and "\n" not in words else type(value).__name__
 
 
 def _is_default(value: Any) -> bool:
@@ -283,7 +328,7 @@ class Planned:
         return state
 
     def __repr__(self) -> str:
-        words = ", ".join(f"{name.lstrip('_')}={_brief(getattr(self, name))}" for name in self._shown if not _is_default(getattr(self, name)))
+        words = ", ".join(f"{name.lstrip('_')}={brief(getattr(self, name))}" for name in self._shown if not _is_default(getattr(self, name)))
         return f"bracewell.{type(self).__name__}({words})"
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 from typing import Any, Optional
 
 from . import _core
-from ._arrays import Array, as_real, current_stream, empty, expect_shape, result, shape_of, whole
+from ._arrays import Array, as_real, current_stream, empty, expect_shape, real, result, shape_of, whole, word
 from .tomography import _mask, _radians
 
 
@@ -46,8 +46,9 @@ def retrieve_phase(sinograms: Array, *, wavelength: float, distance: float, pixe
     given, sinograms = sinograms, as_real(sinograms)
     out = empty(sinograms, shape, "real")
     stream = current_stream(sinograms, stream)
-    _core.RowPlan.phase(empty(sinograms, (1,), "real"), str(method), max(1, shape[1]), shape[0], shape[2], float(wavelength),
-                        float(distance), float(pixel_size), float(delta_beta), float(regularisation),
+    _core.RowPlan.phase(empty(sinograms, (1,), "real"), word("retrieve_phase", "method", method), max(1, shape[1]), shape[0], shape[2],
+                        real("wavelength", wavelength), real("distance", distance), real("pixel_size", pixel_size),
+                        real("delta_beta", delta_beta), real("regularisation", regularisation),
                         None if padding is None else whole("padding", padding), bool(attenuation),
                         stream).execute(sinograms, out, None, stream)
     return result(out, given)
@@ -57,7 +58,7 @@ def remove_outliers(sinograms: Array, *, window: int = 3, threshold: float = 0.5
     """Replaces values that are further than `threshold` from the median of `window` (3, 5, 7 or 9) neighbouring angles and columns
     by it: flashes of scattered radiation that one frame sees. Angles are in the order in which they were taken."""
     batch, out, shape = _like("remove_outliers", sinograms)
-    _core.remove_outliers(batch, out, int(window), float(threshold), current_stream(sinograms, stream))
+    _core.remove_outliers(batch, out, whole("window", window), real("threshold", threshold), current_stream(sinograms, stream))
     return result(out.reshape(shape), sinograms)
 
 
@@ -72,7 +73,7 @@ def turn_detector(sinograms: Array, angle: float, *, row: float = 0, column: flo
     shape = shape_of("turn_detector", "sinograms", sinograms)
     given, sinograms = sinograms, as_real(sinograms)
     out = empty(sinograms, shape, "real")
-    _core.turn_detector(sinograms, out, float(angle), float(row), float(column), current_stream(sinograms, stream))
+    _core.turn_detector(sinograms, out, real("angle", angle), real("row", row), real("column", column), current_stream(sinograms, stream))
     return result(out, given)
 
 
@@ -80,12 +81,13 @@ def bin_frames(frames: Array, bin: int, *, stream: Optional[int] = None) -> Arra
     """Means over squares of bin x bin pixels of raw frames, real ``[angles, slices, width]``; rows and columns behind the last whole
     square are left out. The middle of square i is at pixel bin i + (bin - 1) / 2."""
     shape = shape_of("bin_frames", "frames", frames)
-    if len(shape) != 3 or int(bin) < 1:
+    bin = whole("bin", bin)
+    if len(shape) != 3 or bin < 1:
         raise ValueError("bracewell.bin_frames: expected frames [angles, slices, width] and bin >= 1, found "
                          f"{len(shape)} axes and {bin}")
     given, frames = frames, as_real(frames)
-    out = empty(frames, (shape[0], shape[1] // int(bin), shape[2] // int(bin)), "real")
-    _core.bin_frames(frames, out, int(bin), current_stream(frames, stream))
+    out = empty(frames, (shape[0], shape[1] // bin, shape[2] // bin), "real")
+    _core.bin_frames(frames, out, bin, current_stream(frames, stream))
     return result(out, given)
 
 
@@ -105,7 +107,7 @@ def find_overlap(sinogram: Array, angles: Any, *, degrees: Optional[bool] = None
         ValueError: on values that are not finite, or the same everywhere.
     """
     sinogram = as_real(sinogram)
-    return _core.find_overlap(sinogram, _radians("find_overlap", angles, degrees), int(least), _mask("find_overlap", valid, sinogram),
+    return _core.find_overlap(sinogram, _radians("find_overlap", angles, degrees), whole("least", least), _mask("find_overlap", valid, sinogram),
                               current_stream(sinogram, stream))
 
 
@@ -121,7 +123,7 @@ def weigh_half_acquisition(sinograms: Array, centre: float, *, stream: Optional[
         The wider rows, zero where the detector is not, and the centre of the axis in them.
     """
     batch, _, shape = _like("weigh_half_acquisition", sinograms)
-    width, axis = _core.half_acquisition(shape[-1], float(centre))
+    width, axis = _core.half_acquisition(shape[-1], real("centre", centre))
     out = empty(batch, (*batch.shape[:2], width), "real")
-    _core.weigh_half_acquisition(batch, out, float(centre), current_stream(sinograms, stream))
+    _core.weigh_half_acquisition(batch, out, real("centre", centre), current_stream(sinograms, stream))
     return result(out.reshape(*shape[:-1], width), sinograms), axis

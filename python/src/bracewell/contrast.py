@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, Optional, Sequence
 import numpy
 
 from . import _core
-from ._arrays import Array, current_stream, empty, on_host, result, shape_of
+from ._arrays import Array, current_stream, empty, on_host, real, result, shape_of, wholes
 from .projection import _half, _sizes
 
 
@@ -52,9 +52,10 @@ def evaluate_ctf(parameters: CTFParameters, shape: Sequence[int], pixel_size: fl
     Raises:
         ValueError: on parameters out of range and a pixel size that is not positive.
     """
-    numbers = _numbers(parameters)
-    values = empty(like, (len(numbers), *_half(tuple(shape))), "real")
-    _core.evaluate_ctf(numbers.ravel().tolist(), float(pixel_size), values, int(shape[-1]), current_stream(like, stream))
+    shape_of("evaluate_ctf", "like", like)
+    numbers, sizes = _numbers(parameters), wholes("shape", shape)
+    values = empty(like, (len(numbers), *_half(sizes)), "real")
+    _core.evaluate_ctf(numbers.ravel().tolist(), real("pixel_size", pixel_size), values, sizes[-1], current_stream(like, stream))
     return result(values, like)
 
 
@@ -71,7 +72,7 @@ def ctf_gradients(parameters: CTFParameters, pixel_size: float, value_gradients:
         float64 ``[P]`` each, NumPy's, per Angstrom, degree, kV and so on.
     """
     width = _sizes("ctf_gradients", "value_gradients", value_gradients, 1, width)[-1]
-    numbers = _core.ctf_gradients(_numbers(parameters).ravel().tolist(), float(pixel_size), value_gradients, width,
+    numbers = _core.ctf_gradients(_numbers(parameters).ravel().tolist(), real("pixel_size", pixel_size), value_gradients, width,
                                   current_stream(value_gradients, stream))
     return CTFParameters(*numpy.array(numbers).reshape(-1, len(CTFParameters._fields)).T)
 

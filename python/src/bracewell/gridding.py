@@ -7,7 +7,7 @@ from typing import Any, Optional, Sequence
 
 from . import _core
 from ._arrays import (Array, Planned, as_complex, as_like, as_real, copied, current_stream, empty, expect_shape, is_complex,
-                      number, place, real_type, result)
+                      number, place, real_type, result, wholes)
 
 
 class _PlannedForSlices(Planned):
@@ -63,7 +63,7 @@ class NonuniformFFT(_PlannedForSlices):
     def __init__(self, points: Any, shape: Sequence[int], *, tolerance: float = 1e-4,
                  oversampling: Optional[float] = None):
         super().__init__("NonuniformFFT", tolerance, oversampling)
-        self.points, self.shape = copied(points), tuple(int(size) for size in shape)
+        self.points, self.shape = copied(points), wholes("shape", shape)
 
     _shown = ("points", "shape", "tolerance", "oversampling")
 
@@ -141,7 +141,7 @@ class ToeplitzNormal(_PlannedForSlices):
     def __init__(self, points: Any, shape: Sequence[int], weights: Optional[Any] = None, *, tolerance: float = 1e-4,
                  oversampling: Optional[float] = None):
         super().__init__("ToeplitzNormal", tolerance, oversampling)
-        self.points, self.shape = copied(points), tuple(int(size) for size in shape)
+        self.points, self.shape = copied(points), wholes("shape", shape)
         self.weights = None if weights is None else copied(weights)
 
     _shown = ("points", "shape", "weights", "tolerance", "oversampling")

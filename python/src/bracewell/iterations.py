@@ -6,7 +6,8 @@ from __future__ import annotations
 from typing import Any, Callable, Optional, Union
 
 from . import _core
-from ._arrays import Array, Planned, as_real, as_weights, current_stream, expect_shape, place, result, shape_of, zeros
+from ._arrays import (Array, Planned, as_real, as_weights, current_stream, expect_shape, place, real, result, shape_of,
+                      whole, word, zeros)
 from .tomography import FourierNormal, Laminography, Tomography
 
 
@@ -30,7 +31,7 @@ class LeastSquaresSolver(Planned):
         if pair.weights:
             raise ValueError("bracewell.LeastSquaresSolver: pair: expected one without weights of angles (solve() takes weights of "
                              "all values), found some")
-        self.pair, self.method = pair, str(method)
+        self.pair, self.method = pair, word("LeastSquaresSolver", "method", method)
         self._plans: dict = {}
         self._last: Optional[tuple[Any, int]] = None
 
@@ -61,6 +62,7 @@ class LeastSquaresSolver(Planned):
         """
         if denoise is not None and (self.method == "total_variation" or discrepancy):
             raise ValueError("bracewell.LeastSquaresSolver: denoise: expected none with total_variation or a discrepancy, found one")
+        iterations, denoise_every = whole("iterations", iterations), whole("denoise_every", denoise_every)
         if denoise_every < 1:
             raise ValueError(f"bracewell.LeastSquaresSolver: denoise_every: expected at least 1, found {denoise_every}")
         independent = isinstance(self.pair, Tomography)
@@ -82,13 +84,13 @@ class LeastSquaresSolver(Planned):
         data = batch("sinograms", sinograms, (*leading, *sizes))
         depth = data.shape[0] if independent else self.pair.depth
         plane = (self.pair.image, self.pair.image)
-        whole = plane if flat else (depth, *plane)
+        full = plane if flat else (depth, *plane)
         images = zeros(sinograms, (depth, *plane), "real")
         if start is not None:
-            images[...] = batch("start", start, whole)
+            images[...] = batch("start", start, full)
         weights = batch("weights", weights, (*leading, *sizes))
         if mask is not None:
-            mask = batch("mask", mask, whole, plane)
+            mask = batch("mask", mask, full, plane)
             mask = mask if mask.shape[0] == depth and depth > 1 else mask[0]
         stream = current_stream(sinograms, stream)
         projector = self.pair._plan(data, stream)
@@ -101,9 +103,10 @@ class LeastSquaresSolver(Planned):
         self._last = plan, stream
         made = 0
         while True:
-            count = int(iterations) if denoise is None else min(int(denoise_every), int(iterations) - made)
-            plan.solve(projector, data, images, weights, mask, count, float(discrepancy), float(relaxation), bool(nonnegative),
-                       float(total_variation), int(inner_iterations), stream)
+            count = iterations if denoise is None else min(denoise_every, iterations - made)
+            plan.solve(projector, data, images, weights, mask, count, real("discrepancy", discrepancy),
+                       real("relaxation", relaxation), bool(nonnegative), real("total_variation", total_variation),
+                       whole("inner_iterations", inner_iterations), stream)
             made += count
             if denoise is not None and count > 0:
                 self._denoise(denoise, images, images[0] if flat else images, mask, given)

@@ -16,7 +16,7 @@ from __future__ import annotations
 from typing import NamedTuple, Optional, Sequence
 
 from . import _core
-from ._arrays import Array, current_stream, empty, expect_writable, result, shape_of, zeros
+from ._arrays import Array, current_stream, empty, expect_writable, result, shape_of, wholes, zeros
 from .points import _wanted
 
 
@@ -47,7 +47,7 @@ def project_lines(volume: Array, matrices: Array, *, shifts: Optional[Array] = N
     if out is None:
         moves = shape_of("project_lines", "shifts", shifts) if shifts is not None else (1, 1)
         batches, poses = (max(sizes[0], turns[0], moves[0]), max(turns[1], moves[1]))
-        out = empty(volume, (batches, poses, *(sizes[2:] if shape is None else (int(size) for size in shape))), "real")
+        out = empty(volume, (batches, poses, *(sizes[2:] if shape is None else wholes("shape", shape))), "real")
     _core.project_lines(volume, matrices, shifts, out, current_stream(volume, stream))
     return result(out, volume)
 
@@ -71,7 +71,7 @@ def backproject_lines(images: Array, matrices: Array, *, shifts: Optional[Array]
     if out is None:
         if shape is None:
             raise ValueError("bracewell.backproject_lines: shape: expected the sizes of the volume, or out, found neither")
-        out = zeros(images, (count if batches is None else batches, *(int(size) for size in shape)), "real")
+        out = zeros(images, (count if batches is None else batches, *wholes("shape", shape)), "real")
     _core.backproject_lines(images, matrices, shifts, out, current_stream(images, stream))
     return result(out, images)
 

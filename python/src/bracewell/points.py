@@ -17,7 +17,7 @@ from __future__ import annotations
 from typing import NamedTuple, Optional, Sequence
 
 from . import _core
-from ._arrays import Array, current_stream, empty, expect_writable, is_complex, result, shape_of, zeros
+from ._arrays import Array, brief, current_stream, empty, expect_writable, is_complex, result, shape_of, wholes, word, zeros
 from .projection import _half, _sizes
 
 
@@ -26,7 +26,7 @@ def _grid_width(function: str, grid: Array, width: Optional[int]) -> int:
     if is_complex(grid):
         return _sizes(function, "grid", grid, 1, width)[-1]
     if width is not None:
-        raise ValueError(f"bracewell.{function}: width: expected none where the grid is real, an image, found {width}")
+        raise ValueError(f"bracewell.{function}: width: expected none where the grid is real, an image, found {brief(width)}")
     return 0
 
 
@@ -38,6 +38,10 @@ def _wanted(function: str, wanted: Sequence[str], names: Sequence[str]) -> None:
     for name in wanted:
         if name not in names:
             raise ValueError(f"bracewell.{function}: wanted: expected {' and '.join(names)}, found {name}")
+
+
+def _words(function: str, interpolation: str, mates: str) -> tuple[str, str]:
+    return word(function, "interpolation", interpolation), word(function, "mates", mates)
 
 
 def _points_of(function: str, points: Array) -> tuple[int, ...]:
@@ -66,7 +70,7 @@ def sample(grid: Array, points: Array, *, width: Optional[int] = None, interpola
     count = _points_of("sample", points)[1]
     if out is None:
         out = empty(grid, (_batches(grid, points), count), "complex" if is_complex(grid) else "real")
-    _core.sample(grid, full, points, out, is_complex(grid), interpolation, mates, current_stream(grid, stream))
+    _core.sample(grid, full, points, out, is_complex(grid), *_words("sample", interpolation, mates), current_stream(grid, stream))
     return result(out, grid)
 
 
@@ -93,14 +97,14 @@ def insert(values: Array, points: Array, *, shape: Optional[Sequence[int]] = Non
     if out is None:
         if shape is None:
             raise ValueError("bracewell.insert: shape: expected the sizes of the grid, or out, found neither")
-        sizes = tuple(int(size) for size in shape)
+        sizes = wholes("shape", shape)
         out = zeros(values, (values.shape[0] if batches is None else batches, *(_half(sizes) if half else sizes)),
                     "complex" if half else "real")
         full = sizes[-1] if half else 0
     else:
         shape_of("insert", "out", out)
         full = _grid_width("insert", out, width) if half else 0
-    _core.insert(values, points, out, full, half, interpolation, mates, current_stream(values, stream))
+    _core.insert(values, points, out, full, half, *_words("insert", interpolation, mates), current_stream(values, stream))
     return result(out, values)
 
 
@@ -135,7 +139,7 @@ def sample_gradients(grid: Array, points: Array, cotangent: Array, *, wanted: Se
     full = _grid_width("sample_gradients", grid, width)
     of_grid = empty(grid, grid.shape, "complex" if is_complex(grid) else "real") if "grid" in wanted else None
     of_points = empty(grid, _points_of("sample_gradients", points), "real") if "points" in wanted else None
-    _core.sample_gradients(grid, full, points, cotangent, of_grid, of_points, is_complex(grid), interpolation, mates,
+    _core.sample_gradients(grid, full, points, cotangent, of_grid, of_points, is_complex(grid), *_words("sample_gradients", interpolation, mates),
                            current_stream(grid, stream))
     return SampleGradients(result(of_grid, grid), result(of_points, grid))
 
@@ -156,6 +160,6 @@ def insert_gradients(values: Array, points: Array, cotangent: Array, *, wanted: 
     shape = shape_of("insert_gradients", "values", values)
     of_values = empty(values, shape, "complex" if is_complex(cotangent) else "real") if "values" in wanted else None
     of_points = empty(values, _points_of("insert_gradients", points), "real") if "points" in wanted else None
-    _core.insert_gradients(values, points, cotangent, full, of_values, of_points, is_complex(cotangent), interpolation, mates,
-                           current_stream(values, stream))
+    _core.insert_gradients(values, points, cotangent, full, of_values, of_points, is_complex(cotangent),
+                           *_words("insert_gradients", interpolation, mates), current_stream(values, stream))
     return InsertGradients(result(of_values, values), result(of_points, values))

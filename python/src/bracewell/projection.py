@@ -26,15 +26,21 @@ from typing import NamedTuple, Optional, Sequence
 import numpy
 
 from . import _core
-from ._arrays import Array, Held, current_stream, number, whole, empty, expect_writable, result, shape_of, zeros
+from ._arrays import Array, Held, current_stream, empty, expect_writable, number, real, result, shape_of, whole, word, zeros
 
 
 @lru_cache(maxsize=256)
-def _settings(interpolation, oversampling, radius, ewald_radius, kernel_weights="signed", skip_redundant=False):
-    if kernel_weights not in ("signed", "absolute"):
-        raise ValueError(f"bracewell: kernel_weights: expected signed or absolute, found {kernel_weights}")
-    return _core.ProjectionSettings(str(interpolation), number("oversampling", oversampling), number("radius", radius),
+def _known_settings(interpolation, oversampling, radius, ewald_radius, kernel_weights="signed", skip_redundant=False):
+    word("", "kernel_weights", kernel_weights, "signed", "absolute")
+    return _core.ProjectionSettings(word("", "interpolation", interpolation), number("oversampling", oversampling), number("radius", radius),
                                     number("ewald_radius", ewald_radius), kernel_weights == "absolute", bool(skip_redundant))
+
+
+def _settings(*options):
+    try:
+        return _known_settings(*options)
+    except TypeError:  # what has no hash is told by its name
+        return _known_settings.__wrapped__(*options)
 
 
 def _once(check):
@@ -257,7 +263,7 @@ class PreparedReference(Held):
     def __init__(self, reconstruction: Array, *, width: Optional[int] = None, interpolation: str = "catmull_rom",
                  half: bool = False, stream: Optional[int] = None):
         self._sizes = _sizes("PreparedReference", "reconstruction", reconstruction, 1, width)
-        self._batches, self._interpolation = reconstruction.shape[0], str(interpolation)
+        self._batches, self._interpolation = reconstruction.shape[0], word("PreparedReference", "interpolation", interpolation)
         self.shape, self.interpolation = self._sizes, interpolation
         self._plan = _core.ReferencePlan.make(empty(reconstruction, (1,), "real"), reconstruction, self._sizes[-1],
                                               self._interpolation, bool(half), current_stream(reconstruction, stream))
@@ -315,7 +321,7 @@ def rotation_grid(degrees: float) -> numpy.ndarray:
     Returns:
         float64 ``[poses, 3, 3]``.
     """
-    return numpy.array(_core.rotation_grid(float(degrees))).reshape(-1, 3, 3)
+    return numpy.array(_core.rotation_grid(real("degrees", degrees))).reshape(-1, 3, 3)
 
 
 class PoseScores(NamedTuple):
@@ -358,7 +364,7 @@ class PoseScoring(Held):
         count, height, full_width = self._shape(images, width)
         if shifts is None:
             shifts = zeros(images, (1, 2), "real")
-        self._width, self._best = full_width, int(best)
+        self._width, self._best = full_width, whole("best", best)
         stream = current_stream(images, stream)
         self._plan = _core.ScoringPlan.make(empty(images, (1,), "real"), count, shape_of("PoseScoring", "shifts", shifts)[0],
                                             height, full_width, self._best, score,
@@ -540,7 +546,7 @@ class Expectation(Held):
             else:
                 raise ValueError(f"bracewell.Expectation.run: wanted: expected {', '.join(kinds)}, best and volumes, found {name}")
         self._plan.run(reference._plan, matrices, [int(i) for i in first], priors, class_priors, list(out.values()),
-                       reference._sizes[-1], float(share), current_stream(matrices, stream))
+                       reference._sizes[-1], real("share", share), current_stream(matrices, stream))
         return Expected(**{name: result(value, matrices) for name, value in out.items()})
 
     @staticmethod

@@ -8,8 +8,8 @@ from typing import Any, Callable, NamedTuple, Optional, Sequence
 import numpy
 
 from . import _core
-from ._arrays import (Array, Held, Planned, as_like, as_real, current_stream, empty, is_complex, is_double, number,
-                      on_host, place, result, shape_of, whole)
+from ._arrays import (Array, Held, Planned, as_like, as_real, brief, current_stream, empty, is_complex, is_double, number,
+                      on_host, place, real, result, shape_of, whole, word)
 
 
 def _total(patterns: Array, weights: Optional[Array]) -> float:
@@ -33,13 +33,14 @@ class PtychographyResult(NamedTuple):
     background: Optional[Array] = None  #: real ``[n, n]``
     coefficients: Optional[Array] = None  #: complex ``[N, relaxation]``
     relaxation: Optional[Array] = None  #: complex ``[relaxation, m, m]``
+    slice_shifts: Optional[Array] = None  #: real ``[slices - 1, 2]``, per pixel
 
 
 def _check_subset(function, subset, count):
     """Indices reach the kernels unchecked: one out of range would read foreign memory, and a repeated one write twice."""
     if subset is None:
         return
-    values = on_host(subset, "int64").ravel()
+    values = on_host(subset, "int64", "subset").ravel()
     strange = values[(values < 0) | (values >= count)]
     if strange.size:
         raise ValueError(f"bracewell.{function}: subset: expected indices from 0 to {count - 1}, found {strange[0]}")
@@ -67,7 +68,8 @@ class PtychographyLoss(Held):
             where patterns are whole numbers with less than 3 counts in a bright pixel (sum m^2 / sum m of the mean pattern m),
             else amplitude. The attribute `loss` tells which.
         scale: pattern (only shapes are compared) or none (object and probe carry the counts).
-        counts: mean of a scaled pattern.
+        counts: mean of a scaled pattern. 0: measured patterns keep their counts, and a model gets those of its pattern; poisson
+            is then the loss of the best factor of each pattern.
         background: of poisson, in units of J.
         weights: of pixels, real ``[n, n]`` or ``[N, n, n]``: a mask of 0 and 1 or of bools, True for good pixels, or any that
             are not negative.
@@ -77,6 +79,10 @@ class PtychographyLoss(Held):
             from each slice to the next. The object is ``[slices, rows, columns]`` then.
         slice_shifts: of a tilted specimen, pixels (row, column) by which the beam moves on the way from each slice to the next:
             distance tan(angle) / pixel.
+        refine_slice_shifts: `evaluate` takes slice_shifts and gives their gradient. Patterns of a free object do not tell them
+            from a shift of its slices.
+        reduced_grid: compare on the smallest grid that is exact: with least_squares, scale="pattern", in the far field, without
+            weights and background.
         relaxation: C modes v_c by which the probe of a pattern differs from that of all, p_j = p + sum_c a_jc v_c in the first mode.
         pattern_factors: I_j is multiplied by a factor of pattern j.
         detector_background: an intensity per detector pixel is added to all I_j.
@@ -89,13 +95,13 @@ class PtychographyLoss(Held):
     def __init__(self, patterns: Array, positions: Any, object_shape: Sequence[int], probe_size: int, *, modes: int = 1,
                  loss: str = "auto", scale: str = "pattern", counts: float = 1, background: float = 1e-3,
                  weights: Optional[Array] = None, fresnel_number: Optional[float] = None, refine_positions: bool = False,
-                 slice_fresnel_numbers: Sequence[float] = (), slice_shifts: Sequence[Sequence[float]] = (), relaxation: int = 0, pattern_factors: bool = False,
-                 detector_background: bool = False, stream: Optional[int] = None):
+                 slice_fresnel_numbers: Sequence[float] = (), slice_shifts: Sequence[Sequence[float]] = (),
+                 refine_slice_shifts: bool = False, relaxation: int = 0, pattern_factors: bool = False,
+                 detector_background: bool = False, reduced_grid: bool = False, stream: Optional[int] = None):
         shape = shape_of("PtychographyLoss", "patterns", patterns)
         if len(shape) != 3:
             raise ValueError(f"bracewell.PtychographyLoss: patterns: expected [N, n, n], found {len(shape)} axes")
-        if scale not in ("pattern", "none"):
-            raise ValueError(f"bracewell.PtychographyLoss: scale: expected pattern or none, found {scale}")
+        word("PtychographyLoss", "scale", scale, "pattern", "none")
         patterns = as_real(patterns)
         if weights is not None:
             shape_of("PtychographyLoss", "weights", weights)
@@ -103,27 +109,28 @@ class PtychographyLoss(Held):
         try:
             rows, columns = object_shape
         except (TypeError, ValueError):
-            raise ValueError(f"bracewell.PtychographyLoss: object_shape: expected (rows, columns), found {object_shape}") from None
+            raise ValueError(f"bracewell.PtychographyLoss: object_shape: expected (rows, columns), found {brief(object_shape)}") from None
         object_shape = whole("object_shape", rows), whole("object_shape", columns)
         kind = "none"
         if weights is not None:
             kind = "mask" if bool(((weights == 0) | (weights == 1)).all()) else "per_pixel"
-        self.loss = str(loss)
+        self.loss = word("PtychographyLoss", "loss", loss)
         if loss == "auto":
             few = scale == "none" and shape[0] > 0 and _core.few_counts(patterns, weights, current_stream(patterns, stream))
             self.loss = "poisson" if few else "amplitude"
         stream = current_stream(patterns, stream)
         self._plan = _core.PtychographyPlan.make(
-            empty(patterns, (1,), "real"), on_host(positions, "float64"), *object_shape,
-            whole("probe_size", probe_size), shape[-1], whole("modes", modes), self.loss, kind, scale == "pattern", float(counts), float(background),
+            empty(patterns, (1,), "real"), on_host(positions, "float64", "positions"), *object_shape,
+            whole("probe_size", probe_size), shape[-1], whole("modes", modes), self.loss, kind,
+            scale == "pattern", real("counts", counts), real("background", background),
             number("fresnel_number", fresnel_number), bool(refine_positions), [float(one) for one in slice_fresnel_numbers],
             whole("relaxation", relaxation), bool(pattern_factors), bool(detector_background),
-            [[float(one) for one in pair] for pair in slice_shifts], stream)
+            [[float(one) for one in pair] for pair in slice_shifts], bool(refine_slice_shifts), bool(reduced_grid), stream)
         self._plan.set_patterns(0, patterns, weights, stream)
         # Of an exit wave: the mean of its pattern in the far field, whose transforms are not normalised, or its sum.
         self.power = _total(patterns, weights) / shape[0] / (shape[-1]**2 if fresnel_number is None else 1)
         self.count, self.refines_positions = shape[0], bool(refine_positions)
-        self.slices, self.relaxation = len(slice_fresnel_numbers) + 1, int(relaxation)
+        self.slices, self.relaxation = len(slice_fresnel_numbers) + 1, whole("relaxation", relaxation)
         self.pattern_factors, self.detector_background = bool(pattern_factors), bool(detector_background)
         self.detector, self.pixel_power = shape[-1], self.power / (1 if fresnel_number is None else shape[-1]**2)
         self.object_shape, self.probe_shape = tuple(map(int, object_shape)), (int(modes), int(probe_size), int(probe_size))
@@ -137,6 +144,7 @@ class PtychographyLoss(Held):
 
     def evaluate(self, object: Array, probe: Array, positions: Optional[Array] = None, *, factors: Optional[Array] = None,
                  background: Optional[Array] = None, coefficients: Optional[Array] = None, relaxation: Optional[Array] = None,
+                 slice_shifts: Optional[Array] = None,
                  wanted: Sequence[str] = ("object", "probe"), subset: Optional[Array] = None,
                  stream: Optional[int] = None) -> PtychographyResult:
         """Loss and gradients.
@@ -148,11 +156,12 @@ class PtychographyLoss(Held):
             factors: real ``[N]``, with pattern_factors.
             background: real ``[n, n]``, with detector_background.
             coefficients, relaxation: complex ``[N, C]`` and ``[C, m, m]``, with relaxation.
+            slice_shifts: float64 ``[slices - 1, 2]``, with refine_slice_shifts; those of the loss by default.
             wanted: gradients to compute, by the names of the arguments.
             subset: int32 ``[K]``, indices of the patterns to use, each at most once; all by default.
         """
         given = {"object": object, "probe": probe, "positions": positions, "factors": factors, "background": background,
-                 "coefficients": coefficients, "relaxation": relaxation}
+                 "coefficients": coefficients, "relaxation": relaxation, "slice_shifts": slice_shifts}
         for name in wanted:
             if name not in given:
                 raise ValueError(f"bracewell.PtychographyLoss.evaluate: wanted: expected some of {', '.join(given)}, found {name}")
@@ -163,8 +172,8 @@ class PtychographyLoss(Held):
         for name, value in given.items():
             if name not in wanted:
                 gradients.append(None)
-            elif name == "positions":
-                gradients.append(empty(object, (self.count, 2), "real"))
+            elif name in ("positions", "slice_shifts"):
+                gradients.append(empty(object, (self.count if name == "positions" else self.slices - 1, 2), "real"))
             elif value is None:
                 raise ValueError(f"bracewell.PtychographyLoss.evaluate: wanted: expected {name} where its gradient is, found none")
             else:
@@ -191,7 +200,7 @@ class PtychographySchedule(NamedTuple):
         for name, value, least in (("patterns", patterns, 1), ("passes", passes, 0), ("batches", batches, 0)):
             if value < least:
                 raise ValueError(f"bracewell.PtychographySchedule.of: {name}: expected at least {least}, found {value}")
-        numbers = _core.ptychography_schedule(int(patterns), int(passes), int(batches))
+        numbers = _core.ptychography_schedule(whole("patterns", patterns), whole("passes", passes), whole("batches", batches))
         return PtychographySchedule(int(numbers[0]), min(int(numbers[1]), int(patterns)), int(numbers[2]), numbers[3], numbers[4],
                                     tuple(numbers[5:]))
 
@@ -252,6 +261,7 @@ class PtychographySolver(Held):
         shape_of("PtychographySolver", "probe", probe)
         stream = current_stream(probe, stream)
         projections_first = 0
+        word("PtychographySolver", "steps", steps)
         if schedule is not None:
             if steps != "adam":
                 raise ValueError(f"bracewell.PtychographySolver: steps: expected adam with a schedule, found {steps}")
@@ -279,15 +289,17 @@ class PtychographySolver(Held):
         self._modes, self._factors, self._detector = loss.relaxation, loss.pattern_factors, loss.detector
         self._has_background, pixel = loss.detector_background, loss.pixel_power
         self._refines = position_rate > 0
-        self._plan = _core.SolverPlan.make(self._like, loss._plan, steps, float(object_rate), float(probe_rate),
-                                           float(position_rate), float(position_limit), float(regularisation), projections_first,
-                                           float(coefficient_rate), float(relaxation_rate), float(factor_rate),
-                                           float(background_rate), str(position_moves),
+        rates = [real(name, rate) for name, rate in (
+            ("object_rate", object_rate), ("probe_rate", probe_rate), ("position_rate", position_rate), ("position_limit", position_limit),
+            ("regularisation", regularisation), ("coefficient_rate", coefficient_rate), ("relaxation_rate", relaxation_rate),
+            ("factor_rate", factor_rate), ("background_rate", background_rate))]
+        self._plan = _core.SolverPlan.make(self._like, loss._plan, steps, *rates[:5], projections_first, *rates[5:],
+                                           word("PtychographySolver", "position_moves", position_moves),
                                            [float(one) for one in amplitude_limits or ()], number("probe_support", probe_support),
-                                           float(total_variation), stream)
+                                           real("total_variation", total_variation), stream)
         if object_support is not None:
             shape_of("PtychographySolver", "object_support", object_support)
-            self._plan.set_object_support(as_real(object_support, probe), float(beyond_support), stream)
+            self._plan.set_object_support(as_real(object_support, probe), real("beyond_support", beyond_support), stream)
         if amplitude is None:
             amplitude = empty(probe, self._object_shape, "real")
             amplitude[...] = 1
@@ -353,7 +365,7 @@ class PtychographySolver(Held):
 
     def set_rate_factor(self, factor: float) -> None:
         """From now on steps take the learning rates times a factor, 1 at first."""
-        self._plan.set_rate_factor(float(factor))
+        self._plan.set_rate_factor(real("factor", factor))
 
     def losses(self, *, stream: Optional[int] = None) -> list[float]:
         """Before each of the steps, of the latest 10,000. Waits."""

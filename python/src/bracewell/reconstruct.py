@@ -8,8 +8,8 @@ from typing import NamedTuple, Optional, Sequence, Union
 import numpy
 
 from . import _core
-from ._arrays import (Array, as_real, current_stream, empty, expect_writable, is_complex, number, result, shape_of, whole,
-                      zeros)
+from ._arrays import (Array, as_real, current_stream, empty, expect_writable, is_complex, number, on_host, real, result, shape_of,
+                      whole, wholes, word, zeros)
 
 
 def pad_centre(centred: Array, shape: Sequence[int], *, stream: Optional[int] = None) -> Array:
@@ -24,7 +24,7 @@ def pad_centre(centred: Array, shape: Sequence[int], *, stream: Optional[int] = 
     """
     batch = shape_of("pad_centre", "centred", centred)[:1]
     given, centred = centred, as_real(centred)
-    out = empty(centred, (*batch, *shape), "real")
+    out = empty(centred, (*batch, *wholes("shape", shape)), "real")
     _core.pad_centre(centred, out, current_stream(centred, stream))
     return result(out, given)
 
@@ -36,8 +36,8 @@ def crop_centre(padded: Array, shape: Sequence[int], scale: float = 1, *, stream
         padded: real ``[B, (D,) H, W]``, origin at element 0.
         shape: sizes ((d,) h, w) of the box.
     """
-    out = empty(padded, (*shape_of("crop_centre", "padded", padded)[:1], *shape), "real")
-    _core.crop_centre(padded, out, float(scale), current_stream(padded, stream))
+    out = empty(padded, (*shape_of("crop_centre", "padded", padded)[:1], *wholes("shape", shape)), "real")
+    _core.crop_centre(padded, out, real("scale", scale), current_stream(padded, stream))
     return result(out, padded)
 
 
@@ -53,7 +53,8 @@ def correct_rolloff(volume: Array, padded: Sequence[int], *, interpolation: str 
     Returns:
         The volume.
     """
-    _core.correct_rolloff(volume, [whole("padded", size) for size in padded], str(interpolation), current_stream(volume, stream))
+    _core.correct_rolloff(volume, list(wholes("padded", padded)), word("correct_rolloff", "interpolation", interpolation),
+                          current_stream(volume, stream))
     return volume
 
 
@@ -89,7 +90,7 @@ def normalise(data: Array, weight: Array, *, wiener: float = 0, floor: Optional[
     volume = empty(data, shape, "complex")
     averages = empty(data, shape_of("normalise", "prior", prior) if prior is not None else (shape[0], shape[-1]), "float64")
     _core.normalise(data, weight, whole("width", width or 0), volume, averages, prior, float(wiener), float(edge),
-                    number("floor", floor), number("radius", radius), str(interpolation), current_stream(data, stream))
+                    number("floor", floor), number("radius", radius), word("normalise", "interpolation", interpolation), current_stream(data, stream))
     return result(volume, data)
 
 
@@ -99,7 +100,7 @@ def symmetry_operators(name: str) -> numpy.ndarray:
     Returns:
         float64 ``[operators, 3, 4]``: matrices R, and shifts 0 behind them.
     """
-    return numpy.array(_core.symmetry_operators(str(name))).reshape(-1, 12)[:, _R_AND_T].reshape(-1, 3, 4)
+    return numpy.array(_core.symmetry_operators(word("symmetry_operators", "name", name))).reshape(-1, 12)[:, _R_AND_T].reshape(-1, 3, 4)
 
 
 def helical_operators(rise: float, twist: float, count: int, group: str = "C1") -> numpy.ndarray:
@@ -114,7 +115,7 @@ def helical_operators(rise: float, twist: float, count: int, group: str = "C1") 
     Returns:
         float64 ``[operators, 3, 4]``: matrices R with shifts t behind them; V(R x + t) = V(x), x = (x, y, z).
     """
-    found = _core.helical_operators(float(rise), float(twist), whole("count", count), str(group))
+    found = _core.helical_operators(float(rise), float(twist), whole("count", count), word("helical_operators", "group", group))
     return numpy.array(found).reshape(-1, 12)[:, _R_AND_T].reshape(-1, 3, 4)
 
 
@@ -129,7 +130,7 @@ def symmetrise(spectrum: Array, operators: Union[str, Sequence[Sequence[Sequence
     Args:
         spectrum: real or complex ``[B, N, N, N/2+1]``, changed in place.
         operators: the name of a point group, or ``[operators, 3, 3]`` (R) or ``[operators, 3, 4]`` (R with t in pixels behind
-            it), the identity first.
+            it), the identity first. Matrices that change lengths are refused.
         interpolation: best the kernel that inserted.
         radius: frequencies beyond are zero; (N-1)/2 by default.
         width: N, where it is odd.
@@ -137,14 +138,17 @@ def symmetrise(spectrum: Array, operators: Union[str, Sequence[Sequence[Sequence
     Returns:
         The spectrum.
     """
-    table = symmetry_operators(operators) if isinstance(operators, str) else numpy.asarray(operators, "float64")
+    table = symmetry_operators(operators) if isinstance(operators, str) else on_host(operators, "float64", "operators")
     if table.ndim != 3 or table.shape[1:] not in ((3, 3), (3, 4)):
         raise ValueError(f"bracewell.symmetrise: operators: expected [operators, 3, 3] or [operators, 3, 4], found {list(table.shape)}")
+    products = numpy.einsum("nki,nkj->nij", table[:, :, :3], table[:, :, :3])
+    if not (abs(products - numpy.eye(3)) < 1e-3).all():
+        raise ValueError("bracewell.symmetrise: operators: expected rotations, found a matrix that is none")
     expect_writable("symmetrise", spectrum)
     scratch = empty(spectrum, shape_of("symmetrise", "spectrum", spectrum), "complex" if is_complex(spectrum) else "real")
     shifts = table[:, :, 3] if table.shape[2] == 4 else numpy.zeros((len(table), 3))
     numbers = numpy.concatenate([table[:, :, :3].reshape(-1, 9), shifts], axis=1).ravel().tolist()
-    _core.symmetrise(spectrum, whole("width", width or 0), scratch, is_complex(spectrum), numbers, str(interpolation),
+    _core.symmetrise(spectrum, whole("width", width or 0), scratch, is_complex(spectrum), numbers, word("symmetrise", "interpolation", interpolation),
                      number("radius", radius), current_stream(spectrum, stream))
     return spectrum
 
@@ -198,7 +202,8 @@ def signal_and_noise(moments: Array, *, interpolation: str = "catmull_rom", whol
     if table.ndim != 2 or table.shape[1] != 7:
         raise ValueError(f"bracewell.signal_and_noise: moments: expected [S, 7], found {list(table.shape)}")
     shells = None if whole_shells is None else whole("whole_shells", whole_shells)
-    return SignalAndNoise(*map(numpy.array, _core.signal_and_noise(table.ravel().tolist(), str(interpolation), shells)))
+    return SignalAndNoise(*map(numpy.array, _core.signal_and_noise(
+        table.ravel().tolist(), word("signal_and_noise", "interpolation", interpolation), shells)))
 
 
 def wiener_prior(powers: SignalAndNoise, oversampling: float, part: float) -> numpy.ndarray:
@@ -216,7 +221,7 @@ def wiener_prior(powers: SignalAndNoise, oversampling: float, part: float) -> nu
     lists = [numpy.asarray(one, "float64").tolist() for one in powers]
     if len(lists) != 3 or len({len(one) for one in lists}) != 1:
         raise ValueError("bracewell.wiener_prior: powers: expected signal, noise and weight of as many shells, found others")
-    return numpy.array(_core.wiener_prior(*lists, float(oversampling), float(part)))
+    return numpy.array(_core.wiener_prior(*lists, real("oversampling", oversampling), real("part", part)))
 
 
 def equalise(weight: Array, box: Sequence[int], *, prior: Optional[Array] = None, steps: int = 20, tolerance: float = 0.02,
@@ -249,7 +254,7 @@ def equalise(weight: Array, box: Sequence[int], *, prior: Optional[Array] = None
     if whole("steps", steps) < 1:
         raise ValueError(f"bracewell.equalise: steps: expected at least 1, found {steps}")
     _core.equalise(weight, whole("width", width or 0), divisor, averages, spectrum, volume, empty(weight, (2,), "float64"), prior,
-                   [whole("box", size) for size in box], steps, float(tolerance), bool(keep_power), number("radius", radius),
+                   [whole("box", size) for size in box], steps, real("tolerance", tolerance), bool(keep_power), number("radius", radius),
                    current_stream(weight, stream))
     return result(divisor, weight)
 

@@ -20,17 +20,24 @@ from typing import Any, NamedTuple, Optional
 import numpy
 
 from . import _core
-from ._arrays import (Array, Planned, as_real, as_weights, current_stream, empty, expect_shape, number, on_host, place, result,
-                      shape_of, whole)
+from ._arrays import (Array, Planned, as_real, as_weights, current_stream, empty, expect_shape, number, on_host, place,
+                      real, result, shape_of, whole, word)
 
 
-def _numbers(values: Any) -> list[float]:
-    return on_host(values, "float64").ravel().tolist()
+def _vector(name: str, values: Any) -> numpy.ndarray:
+    found = numpy.atleast_1d(on_host(values, "float64", name))
+    if found.ndim > 1:
+        raise ValueError(f"bracewell: {name}: expected one axis, found {list(found.shape)}")
+    return found
+
+
+def _numbers(name: str, values: Any) -> list[float]:
+    return _vector(name, values).tolist()
 
 
 def _radians(function: str, angles: Any, degrees: Optional[bool]) -> list[float]:
     """Angles in radians. Those beyond a turn (and a tenth) are of no certain unit where none is given."""
-    values = on_host(angles, "float64").ravel()
+    values = _vector("angles", angles)
     if degrees is None and values.size and abs(values).max() > 2.2 * math.pi:
         raise ValueError(f"bracewell.{function}: angles: expected degrees=True or degrees=False where they go beyond a turn of radians, "
                          f"found {values.min():g} to {values.max():g} and neither")
@@ -71,14 +78,16 @@ class Tomography(Planned):
     def __init__(self, angles: Any, width: int, *, degrees: Optional[bool] = None, method: str = "fourier",
                  image: Optional[int] = None, centre: Optional[float] = None, weights: Optional[Any] = None,
                  shifts: Optional[Any] = None, units: str = "transpose", tolerance: float = 1e-4, slices: Optional[int] = None):
-        if units not in ("transpose", "line_integrals"):
-            raise ValueError(f"bracewell.Tomography: units: expected transpose or line_integrals, found {units}")
+        word("Tomography", "units", units, "transpose", "line_integrals")
         self.angles, self.width = _radians(type(self).__name__, angles, degrees), whole("width", width)
         self.image = whole("image", width if image is None else image)
-        self.weights = [] if weights is None else _numbers(weights)
-        self.shifts = [] if shifts is None else _numbers(shifts)
-        self._method, self._options = str(method).replace("-", "_"), (number("centre", centre), units == "line_integrals", float(tolerance))
+        self.weights = [] if weights is None else _numbers("weights", weights)
+        self.shifts = [] if shifts is None else _numbers("shifts", shifts)
+        self._method = word("Tomography", "method", method).replace("-", "_")
+        self._options = (number("centre", centre), units == "line_integrals", real("tolerance", tolerance))
         self._slices = None if slices is None else whole("slices", slices)
+        if self._slices is not None and self._slices < 1:
+            raise ValueError(f"bracewell.Tomography: slices: expected at least 1, found {slices}")
         self._plans: dict = {}
 
     _shown = ("angles", "width", "method", "image", "centre", "weights", "shifts", "units", "tolerance")
@@ -226,15 +235,14 @@ class Laminography(Planned):
                  image: Optional[int] = None, depth: Optional[int] = None, centre: Optional[float] = None,
                  row_centre: Optional[float] = None, weights: Optional[Any] = None, units: str = "transpose",
                  tolerance: float = 1e-4):
-        if units not in ("transpose", "line_integrals"):
-            raise ValueError(f"bracewell.Laminography: units: expected transpose or line_integrals, found {units}")
+        word("Laminography", "units", units, "transpose", "line_integrals")
         self.angles, self.width, self.rows = _radians("Laminography", angles, degrees), whole("width", width), whole("rows", rows)
-        self.tilt, self.method, self.units = number("tilt", tilt), str(method), units
+        self.tilt, self.method, self.units = number("tilt", tilt), word("Laminography", "method", method), units
         self.image, self.depth = whole("image", width if image is None else image), whole("depth", rows if depth is None else depth)
         centre, row_centre = number("centre", centre), number("row_centre", row_centre)
-        self.weights = [] if weights is None else _numbers(weights)
+        self.weights = [] if weights is None else _numbers("weights", weights)
         self._options = (method, _within_a_turn(self.angles), self.width, self.rows, self.tilt, centre, row_centre, self.weights, self.image,
-                         self.depth, units == "line_integrals", float(tolerance))
+                         self.depth, units == "line_integrals", real("tolerance", tolerance))
         self._plans: dict = {}
 
     _shown = ("angles", "width", "rows", "tilt", "method", "image", "depth", "weights", "units")
@@ -293,16 +301,15 @@ def filter_projections(sinograms: Array, filter: str = "shepp", *, padding: str 
     Returns:
         Filtered sinograms of the same shape.
     """
-    if padding not in ("zero", "edge"):
-        raise ValueError(f"bracewell.filter_projections: padding: expected zero or edge, found {padding}")
+    word("filter_projections", "padding", padding, "zero", "edge")
     shape = expect_shape("filter_projections", "sinograms", sinograms, "angles", "width")
     sinograms = as_real(sinograms)
     batch = sinograms.reshape(1, *shape) if len(shape) == 2 else sinograms
     out = empty(sinograms, batch.shape, "real")
     stream = current_stream(sinograms, stream)
     rows = batch.shape[0] * batch.shape[1] if len(batch.shape) == 3 else 1
-    _core.RowPlan.filter(empty(sinograms, (1,), "real"), str(filter), padding == "edge", max(1, rows), shape[-1], float(shift),
-                         stream).execute(batch, out, None, stream)
+    _core.RowPlan.filter(empty(sinograms, (1,), "real"), word("filter_projections", "filter", filter), padding == "edge", max(1, rows),
+                         shape[-1], real("shift", shift), stream).execute(batch, out, None, stream)
     return result(out.reshape(shape), sinograms)
 
 
@@ -333,8 +340,9 @@ def remove_stripes(sinograms: Array, method: str = "sorting", *, strength: float
     valid = _mask("remove_stripes", valid, sinograms)
     valid = valid if valid is None else valid.reshape(out.shape)
     stream = current_stream(sinograms, stream)
-    _core.RowPlan.stripes(empty(sinograms, (1,), "real"), shape[-2], shape[-1], str(method), float(strength), int(window), int(levels),
-                          float(damping), float(dead), stream).execute(out, out, valid, stream)
+    _core.RowPlan.stripes(empty(sinograms, (1,), "real"), shape[-2], shape[-1], word("remove_stripes", "method", method),
+                          real("strength", strength), whole("window", window), whole("levels", levels),
+                          real("damping", damping), real("dead", dead), stream).execute(out, out, valid, stream)
     return result(out.reshape(shape), sinograms)
 
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 // bracewell-ptychography: the demonstration, what it reads, real data, bad input.
+#include "pictures.hpp"
 #include "support.hpp"
 
 #include "common/hdf5.hpp"
@@ -132,6 +133,10 @@ TEST_CASE("the demonstration finds its object") {
   for (const auto* picture :
        {"scan_phase.png", "scan_amplitude.png", "scan_probe.png", "scan_loss.png", "scan_patterns.png"})
     CHECK(fs::file_size(folder / picture) > 1000);
+  const Region inside{8, 30, 452, 480};
+  const PictureFile shown(page_picture("docs/programs/ptychography.png"), inside);
+  CHECK(difference(shown, PictureFile(folder / "scan_phase.png", inside)) < 3);
+  CHECK(difference(shown, PictureFile(folder / "scan_amplitude.png", inside)) > 10);
   // From the document's start (0.9 + 0.1 N, 0.1 N) the loss falls with every step once Adam's averages are
   // filled.
   const auto losses = read<double>(folder / "scan.h5", "/loss");
@@ -826,7 +831,7 @@ TEST_CASE("defaults find object and probe from a flat disc; what is no result is
   CHECK(errors.size() == 169);
   CHECK(std::abs(sum / 169 / read<double>(folder / "out.h5", "/loss").back() - 1) < 1e-4);
   says(warnings(folder, "--passes 12 --axes xy --train nothing --data " + case_file("c_basis.cxi")),
-       {"c_basis.cxi", "amplitude residual", "--axes"});
+       {"c_basis.cxi", "amplitude residual", "try --try-axes (the eight --axes"});
 }
 
 TEST_CASE("the right axes are found and said, and the probe of the file can be left alone") {
@@ -1080,6 +1085,11 @@ TEST_CASE("probes that change along the scan, factors and a background are found
   weighted.write(folder / "scan.h5");
   const double even = error("even.h5"), found = error("factors.h5 --find-factors");
   CHECK(found < 0.5 * even);
+  const std::string scaled = run_well(folder, command + "scaled.h5 --scale-models");
+  CHECK(number_after(scaled, "error against the reference ") < 0.5 * even);
+  CHECK(read<double>(folder / "scaled.h5", "/loss").back() <
+        1.1 * read<double>(folder / "factors.h5", "/loss").back());
+  CHECK(number_after(scaled, "amplitude residual ") > 0); // patterns have their counts
   const auto factors = read<float>(folder / "factors.h5", "/factors");
   REQUIRE(factors.size() == ThickScan::count);
   double off = 0;
@@ -1128,6 +1138,7 @@ TEST_CASE("probes that change along the scan, factors and a background are found
   }
   expect_bad_input(folder, command + "new.h5 --find-factors --scale-patterns",
                    {"--find-factors", "scaled one by one"});
+  expect_bad_input(folder, command + "new.h5 --scale-models --scale-patterns", {"--scale-models"});
 }
 
 TEST_CASE("limits of amplitudes and a support of the probe hold") {

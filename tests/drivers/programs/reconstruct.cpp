@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+#include "pictures.hpp"
 #include "support.hpp"
 
 #include "cryoem/local_resolution.hpp"
@@ -536,7 +537,9 @@ TEST_CASE("the curvature of the Ewald sphere is corrected, for both hands") {
   write_text(folder / "particles.star", star);
   using Complex = std::complex<double>;
   constexpr double pi = std::numbers::pi;
-  const auto wave = [&](int i) { return std::polar(1.0, 2 * pi * i / box); };
+  std::vector<Complex> wave;
+  for (int i = 0; i < box; ++i)
+    wave.push_back(std::polar(1.0, 2 * pi * i / box));
   for (const int hand : {1, -1}) {
     CAPTURE(hand);
     std::vector<float> images;
@@ -568,12 +571,12 @@ TEST_CASE("the curvature of the Ewald sphere is corrected, for both hands") {
       for (int ky = 0; ky < box; ++ky)
         for (int x = 0; x < box; ++x)
           for (int kx = 0; kx < box; ++kx)
-            rows[at(ky, x)] += spectrum[at(ky, kx)] * wave((kx * (x + box / 2)) % box);
+            rows[at(ky, x)] += spectrum[at(ky, kx)] * wave[at(0, (kx * (x + box / 2)) % box)];
       for (int y = 0; y < box; ++y)
         for (int x = 0; x < box; ++x) {
           Complex sum = 0;
           for (int ky = 0; ky < box; ++ky)
-            sum += rows[at(ky, x)] * wave((ky * (y + box / 2)) % box);
+            sum += rows[at(ky, x)] * wave[at(0, (ky * (y + box / 2)) % box)];
           images.push_back(static_cast<float>(sum.real() / (box * box)));
         }
     }
@@ -639,6 +642,19 @@ TEST_CASE("--demo simulates and reconstructs its own particles") {
   for (const char* name : {"truth.mrc", "particles.mrcs", "particles.star", "particles.png", "map.mrc",
                            "map_half1.mrc", "map_fsc.png", "map_slices.png"})
     CHECK(fs::file_size(folder / "results" / name) > 0);
+  // The picture of the README has panels of both pictures, in 64 colours (docs/demo.py).
+  for (int i = 0; i < 3; ++i) {
+    const auto panel = [](int left) {
+      return PictureFile(page_picture("docs/demo.png"), {left, 24, 176, 176});
+    };
+    const PictureFile particle(folder / "results/particles.png",
+                               {8 + 200 * std::array{0, 2, 3}[std::size_t(i)], 8, 192, 192});
+    const PictureFile sum(folder / "results/map_slices.png", {8 + 328 * i, 774, 320, 320});
+    const int other = (i + 1) % 3;
+    CHECK(difference(panel(182 * i), particle) < 4);
+    CHECK(difference(panel(596 + 182 * i), sum) < 4);
+    CHECK(difference(panel(182 * other), particle) > 10);
+  }
   // Half maps agree beyond 80 % of Nyquist: shell 25.6 of 32.
   const auto halves = read_correlations(folder / "results/map_fsc.txt", 0);
   for (std::size_t shell = 0; shell <= 25; ++shell)

@@ -187,19 +187,27 @@ inline std::vector<Gaussian> random_gaussians(int count, double spread, double d
   return gaussians;
 }
 
+/// exp(-(x - centre)^2 / (2 deviation^2)) at 0 to count - 1: a factor of a Gaussian, which is one along each axis.
+inline std::vector<double> gaussian_row(double centre, double deviation, int count) {
+  std::vector<double> row;
+  for (int x = 0; x < count; ++x)
+    row.push_back(std::exp(-(x - centre) * (x - centre) / (2 * deviation * deviation)));
+  return row;
+}
+
 inline std::vector<float> gaussian_map(const std::vector<Gaussian>& gaussians, int box) {
-  std::vector<float> map;
-  for (int z = 0; z < box; ++z)
-    for (int y = 0; y < box; ++y)
-      for (int x = 0; x < box; ++x) {
-        double sum = 0;
-        for (const auto& g : gaussians) {
-          const double dx = x - box / 2 - g.x, dy = y - box / 2 - g.y, dz = z - box / 2 - g.z;
-          sum += g.amplitude * std::exp(-(dx * dx + dy * dy + dz * dz) / (2 * g.deviation * g.deviation));
-        }
-        map.push_back(static_cast<float>(sum));
-      }
-  return map;
+  std::vector<double> map(static_cast<std::size_t>(box * box * box));
+  for (const auto& g : gaussians) {
+    const auto along_x = gaussian_row(box / 2 + g.x, g.deviation, box);
+    const auto along_y = gaussian_row(box / 2 + g.y, g.deviation, box);
+    const auto along_z = gaussian_row(box / 2 + g.z, g.deviation, box);
+    auto voxel = map.begin();
+    for (const double z : along_z)
+      for (const double y : along_y)
+        for (const double x : along_x)
+          *voxel++ += g.amplitude * z * y * x;
+  }
+  return {map.begin(), map.end()};
 }
 
 struct Particle {
@@ -249,17 +257,18 @@ inline std::vector<float> gaussian_projections(const std::vector<Gaussian>& gaus
   std::vector<float> images;
   for (const auto& p : particles) {
     const auto A = relion_matrix(p);
-    for (int y = 0; y < box; ++y)
-      for (int x = 0; x < box; ++x) {
-        double sum = 0;
-        for (const auto& g : gaussians) {
-          const double dx = x - box / 2 + p.x - (A[0][0] * g.x + A[0][1] * g.y + A[0][2] * g.z);
-          const double dy = y - box / 2 + p.y - (A[1][0] * g.x + A[1][1] * g.y + A[1][2] * g.z);
-          sum += g.amplitude * g.deviation * std::sqrt(2 * std::numbers::pi) *
-                 std::exp(-(dx * dx + dy * dy) / (2 * g.deviation * g.deviation));
-        }
-        images.push_back(static_cast<float>(sum));
-      }
+    std::vector<double> image(static_cast<std::size_t>(box * box));
+    for (const auto& g : gaussians) {
+      const double x0 = A[0][0] * g.x + A[0][1] * g.y + A[0][2] * g.z - p.x;
+      const double y0 = A[1][0] * g.x + A[1][1] * g.y + A[1][2] * g.z - p.y;
+      const auto along_x = gaussian_row(box / 2 + x0, g.deviation, box);
+      const auto along_y = gaussian_row(box / 2 + y0, g.deviation, box);
+      auto pixel = image.begin();
+      for (const double y : along_y)
+        for (const double x : along_x)
+          *pixel++ += g.amplitude * g.deviation * std::sqrt(2 * std::numbers::pi) * y * x;
+    }
+    images.insert(images.end(), image.begin(), image.end());
   }
   return images;
 }
@@ -373,7 +382,10 @@ inline double relion_ctf(const Particle& p, double u, double v, double further_p
 template <class Factor>
 std::vector<float> filtered(const std::vector<float>& image, int n, const Factor& factor) {
   using Complex = std::complex<double>;
-  const auto wave = [n](int i) { return std::polar(1.0, -2 * std::numbers::pi * i / n); };
+  std::vector<Complex> waves;
+  for (int i = 0; i < n; ++i)
+    waves.push_back(std::polar(1.0, -2 * std::numbers::pi * i / n));
+  const auto wave = [&](int i) { return waves[static_cast<std::size_t>(i)]; };
   const auto frequency = [n](int i) { return i <= n / 2 ? i : i - n; };
   const auto at = [n](int y, int x) { return static_cast<std::size_t>(y * n + x); };
   std::vector<Complex> rows(image.size()), spectrum(image.size()), half(image.size());

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "common/hdf5.hpp"
 #include "common/tiff.hpp"
+#include "pictures.hpp"
 #include "support.hpp"
 
 #include <hdf5.h>
@@ -713,6 +714,10 @@ TEST_CASE("--demo simulates a scan, finds its axis and reconstructs it") {
   CHECK(error("--method line") < 0.75 * with_stripes); // rings are gone
   CHECK(error("--method line --stripes all") < 0.9 * with_stripes);
   CHECK(error("") < 0.1);
+  const Region slice{8, 30, 256, 256}, beside{24, 30, 240, 256};
+  const PictureFile shown(page_picture("docs/programs/tomography.png"), slice);
+  CHECK(difference(shown, PictureFile(folder / "results/slices_middle.png", slice)) < 3);
+  CHECK(difference(shown, PictureFile(folder / "results/slices_middle.png", beside)) > 10);
   CHECK(error("--method log-polar") < 0.1);
   run_well(folder, tomography + " --demo results --centre 131.4 --pictures svg");
   for (const char* name : {"scan.h5", "slices.h5", "slices_middle.png", "slices_middle.svg"})
@@ -768,7 +773,8 @@ TEST_CASE("bad usage and bad scans end with one message, code 2 and no output") 
   bad(good + "--binning 4", {"scan.h5", "--binning of at most 2"});
   bad(good + "--columns 5:99", {"scan.h5", "--columns within 0:32"});
   bad(good + "--flat-at 5,2", {"--flat-at", "in order"});
-  bad(good + "--flat-at 0,10", {"scan.h5", "multiple of 2 frames without object"});
+  bad(good + "--flat-at 0,10",
+      {"scan.h5", "flat frames at each of the 2 times", "found flat frames of 0 times"});
   bad(good + "--half-acquisition", {"scan.h5", "--half-acquisition takes 350 degrees"});
   bad(good + "--half-acquisition --span 360 --centre 20 --size 99", {"--size 99", "at most 41"});
   bad(good + "--half-acquisition --span 360 --centre 40", {"--centre", "0 to 31"});

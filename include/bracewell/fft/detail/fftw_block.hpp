@@ -96,36 +96,25 @@ struct FFTWConstants {
 /// FFTW's names for one precision. MKL has them, too.
 template <class T>
 struct FFTW;
-template <>
-struct FFTW<double> : FFTWConstants {
-  using Plan = fftw_plan;
-  using Complex = fftw_complex;
-  static constexpr auto plan_c2c = fftw_plan_dft;
-  static constexpr auto plan_r2c = fftw_plan_dft_r2c;
-  static constexpr auto plan_c2r = fftw_plan_dft_c2r;
-  static constexpr auto plan_many = fftw_plan_many_dft;
-  static constexpr auto execute_c2c = fftw_execute_dft;
-  static constexpr auto execute_r2c = fftw_execute_dft_r2c;
-  static constexpr auto execute_c2r = fftw_execute_dft_c2r;
-  static constexpr auto destroy = fftw_destroy_plan;
-  static constexpr auto allocate = fftw_malloc;
-  static constexpr auto release = fftw_free;
-};
-template <>
-struct FFTW<float> : FFTWConstants {
-  using Plan = fftwf_plan;
-  using Complex = fftwf_complex;
-  static constexpr auto plan_c2c = fftwf_plan_dft;
-  static constexpr auto plan_r2c = fftwf_plan_dft_r2c;
-  static constexpr auto plan_c2r = fftwf_plan_dft_c2r;
-  static constexpr auto plan_many = fftwf_plan_many_dft;
-  static constexpr auto execute_c2c = fftwf_execute_dft;
-  static constexpr auto execute_r2c = fftwf_execute_dft_r2c;
-  static constexpr auto execute_c2r = fftwf_execute_dft_c2r;
-  static constexpr auto destroy = fftwf_destroy_plan;
-  static constexpr auto allocate = fftwf_malloc;
-  static constexpr auto release = fftwf_free;
-};
+#define BRACEWELL_FFTW(T, name)                                                                              \
+  template <>                                                                                                \
+  struct FFTW<T> : FFTWConstants {                                                                           \
+    using Plan = name##_plan;                                                                                \
+    using Complex = name##_complex;                                                                          \
+    static constexpr auto plan_c2c = name##_plan_dft;                                                        \
+    static constexpr auto plan_r2c = name##_plan_dft_r2c;                                                    \
+    static constexpr auto plan_c2r = name##_plan_dft_c2r;                                                    \
+    static constexpr auto plan_many = name##_plan_many_dft;                                                  \
+    static constexpr auto execute_c2c = name##_execute_dft;                                                  \
+    static constexpr auto execute_r2c = name##_execute_dft_r2c;                                              \
+    static constexpr auto execute_c2r = name##_execute_dft_c2r;                                              \
+    static constexpr auto destroy = name##_destroy_plan;                                                     \
+    static constexpr auto allocate = name##_malloc;                                                          \
+    static constexpr auto release = name##_free;                                                             \
+  };
+BRACEWELL_FFTW(double, fftw)
+BRACEWELL_FFTW(float, fftwf)
+#undef BRACEWELL_FFTW
 #endif
 
 /// FFTW's planner keeps state for the whole process and is not thread-safe; executing is.

@@ -4,9 +4,9 @@
 #include <bracewell/fft/detail/problem.hpp>
 #include <bracewell/fft/options.hpp>
 
-#include <memory>
 #include <mutex>
 #include <string>
+#include <type_traits>
 
 #ifdef KOKKOS_ENABLE_CUDA
 #include <cufft.h>
@@ -15,12 +15,37 @@
 #include <hipfft/hipfft.h>
 #endif
 
+#if defined(KOKKOS_ENABLE_CUDA) || defined(KOKKOS_ENABLE_HIP)
 namespace Bracewell::Impl {
 
-/// FFTs by a GPU library. cuFFT and hipFFT differ in the beginnings of names only.
-template <class Library, class ExecutionSpace, int Dim, class Input, class Output>
+#ifdef KOKKOS_ENABLE_CUDA
+#define BRACEWELL_GPU_FFT(name) cufft##name
+#define BRACEWELL_GPU_FFT_CONSTANT(name) CUFFT_##name
+#else
+#define BRACEWELL_GPU_FFT(name) hipfft##name
+#define BRACEWELL_GPU_FFT_CONSTANT(name) HIPFFT_##name
+#endif
+
+/// Where the names of cuFFT and hipFFT differ not only in their beginnings.
+struct GPULibrary {
+#ifdef KOKKOS_ENABLE_CUDA
+  using ExecutionSpace = Kokkos::Cuda;
+  static constexpr const char* name = "cuFFT";
+  static constexpr int forward = CUFFT_FORWARD, backward = CUFFT_INVERSE;
+  static auto stream(const ExecutionSpace& space) { return space.cuda_stream(); }
+#else
+  using ExecutionSpace = Kokkos::HIP;
+  static constexpr const char* name = "hipFFT";
+  static constexpr int forward = HIPFFT_FORWARD, backward = HIPFFT_BACKWARD;
+  static auto stream(const ExecutionSpace& space) { return space.hip_stream(); }
+#endif
+};
+
+/// FFTs by a GPU library.
+template <int Dim, class Input, class Output>
 class GPUBackend {
   using Problem = FFTProblem<Dim, Input, Output>;
+  using ExecutionSpace = GPULibrary::ExecutionSpace;
 
 public:
   GPUBackend(const ExecutionSpace& space, const Problem& problem, const FFTOptions& options)
@@ -45,19 +70,27 @@ public:
            "one that does not");
     // Stream and workspace are state of the handle: one thread at a time sets them and launches.
     const std::lock_guard lock(mutex_);
-    check(Library::set_stream(handle_.value, space), "set the stream");
-    check(Library::set_workspace(handle_.value, external ? external : workspace_.data()),
+    check(BRACEWELL_GPU_FFT(SetStream)(handle_.value, GPULibrary::stream(space)), "set the stream");
+    check(BRACEWELL_GPU_FFT(SetWorkArea)(handle_.value, external ? external : workspace_.data()),
           "set the workspace");
-    check(Library::execute(handle_.value, in, out, forward_), "execute the transform");
+    check(transform(in, out), "execute the transform");
   }
 
 private:
   using Complex = Kokkos::complex<typename Problem::Real>;
   using Workspace = Kokkos::View<char*, typename ExecutionSpace::memory_space>;
+  using Result = BRACEWELL_GPU_FFT(Result);
+  using Single = BRACEWELL_GPU_FFT(Complex);
+  using Double = BRACEWELL_GPU_FFT(DoubleComplex);
+  static constexpr bool is_double = std::is_same_v<typename Problem::Real, double>;
+  static constexpr auto type =
+      Problem::from_real ? (is_double ? BRACEWELL_GPU_FFT_CONSTANT(D2Z) : BRACEWELL_GPU_FFT_CONSTANT(R2C))
+      : Problem::to_real ? (is_double ? BRACEWELL_GPU_FFT_CONSTANT(Z2D) : BRACEWELL_GPU_FFT_CONSTANT(C2R))
+                         : (is_double ? BRACEWELL_GPU_FFT_CONSTANT(Z2Z) : BRACEWELL_GPU_FFT_CONSTANT(C2C));
 
   struct Handle {
-    typename Library::Handle value = {};
-    ~Handle() { Library::destroy(value); }
+    BRACEWELL_GPU_FFT(Handle) value = {};
+    ~Handle() { BRACEWELL_GPU_FFT(Destroy)(value); }
   };
 
   /// Makes the plan; the bytes of workspace that it needs.
@@ -66,18 +99,39 @@ private:
     for (int axis = 0; axis < Dim; ++axis)
       shape[axis] = problem.shape[axis];
     std::size_t bytes = 0;
-    check(Library::create(&handle.value), "create a plan");
-    check(Library::set_auto_allocation(handle.value, 0), "leave the workspace to the caller");
-    check(Library::make_plan(handle.value, Dim, shape, Library::template type<Input, Output>(), problem.batch,
-                             &bytes),
+    check(BRACEWELL_GPU_FFT(Create)(&handle.value), "create a plan");
+    check(BRACEWELL_GPU_FFT(SetAutoAllocation)(handle.value, 0), "leave the workspace to the caller");
+    check(BRACEWELL_GPU_FFT(MakePlanMany64)(handle.value, Dim, shape, nullptr, 1, 0, nullptr, 1, 0, type,
+                                            problem.batch, &bytes),
           "plan the transform");
     return bytes;
   }
 
-  static void check(typename Library::Result result, const char* action) {
-    if (result != Library::success)
-      throw Error(std::string("Bracewell::FFT: ") + Library::name + " could not " + action + " (error " +
+  static void check(Result result, const char* action) {
+    if (result != BRACEWELL_GPU_FFT_CONSTANT(SUCCESS))
+      throw Error(std::string("Bracewell::FFT: ") + GPULibrary::name + " could not " + action + " (error " +
                   std::to_string(int(result)) + ")");
+  }
+
+  static float* of(float* values) { return values; }
+  static double* of(double* values) { return values; }
+  static Single* of(Kokkos::complex<float>* values) { return reinterpret_cast<Single*>(values); }
+  static Double* of(Kokkos::complex<double>* values) { return reinterpret_cast<Double*>(values); }
+
+  Result transform(Input* in, Output* out) const {
+    const int direction = forward_ ? GPULibrary::forward : GPULibrary::backward;
+    if constexpr (type == BRACEWELL_GPU_FFT_CONSTANT(R2C))
+      return BRACEWELL_GPU_FFT(ExecR2C)(handle_.value, of(in), of(out));
+    else if constexpr (type == BRACEWELL_GPU_FFT_CONSTANT(D2Z))
+      return BRACEWELL_GPU_FFT(ExecD2Z)(handle_.value, of(in), of(out));
+    else if constexpr (type == BRACEWELL_GPU_FFT_CONSTANT(C2R))
+      return BRACEWELL_GPU_FFT(ExecC2R)(handle_.value, of(in), of(out));
+    else if constexpr (type == BRACEWELL_GPU_FFT_CONSTANT(Z2D))
+      return BRACEWELL_GPU_FFT(ExecZ2D)(handle_.value, of(in), of(out));
+    else if constexpr (type == BRACEWELL_GPU_FFT_CONSTANT(C2C))
+      return BRACEWELL_GPU_FFT(ExecC2C)(handle_.value, of(in), of(out), direction);
+    else
+      return BRACEWELL_GPU_FFT(ExecZ2Z)(handle_.value, of(in), of(out), direction);
   }
 
   bool forward_;
@@ -86,96 +140,13 @@ private:
   Workspace workspace_;
   mutable std::mutex mutex_;
 };
-
-#if defined(KOKKOS_ENABLE_CUDA) || defined(KOKKOS_ENABLE_HIP)
-
-#ifdef KOKKOS_ENABLE_CUDA
-#define BRACEWELL_GPU_FFT(name) cufft##name
-#define BRACEWELL_GPU_FFT_CONSTANT(name) CUFFT_##name
-#else
-#define BRACEWELL_GPU_FFT(name) hipfft##name
-#define BRACEWELL_GPU_FFT_CONSTANT(name) HIPFFT_##name
-#endif
-
-/// The library's names for GPUBackend.
-struct GPULibrary {
-  using Handle = BRACEWELL_GPU_FFT(Handle);
-  using Result = BRACEWELL_GPU_FFT(Result);
-  using Type = BRACEWELL_GPU_FFT(Type);
-  using Single = BRACEWELL_GPU_FFT(Complex);
-  using Double = BRACEWELL_GPU_FFT(DoubleComplex);
-  static constexpr Result success = BRACEWELL_GPU_FFT_CONSTANT(SUCCESS);
-#ifdef KOKKOS_ENABLE_CUDA
-  using ExecutionSpace = Kokkos::Cuda;
-  static constexpr const char* name = "cuFFT";
-  static constexpr int forward = CUFFT_FORWARD, backward = CUFFT_INVERSE;
-  static auto stream(const ExecutionSpace& space) { return space.cuda_stream(); }
-#else
-  using ExecutionSpace = Kokkos::HIP;
-  static constexpr const char* name = "hipFFT";
-  static constexpr int forward = HIPFFT_FORWARD, backward = HIPFFT_BACKWARD;
-  static auto stream(const ExecutionSpace& space) { return space.hip_stream(); }
-#endif
-
-  static Result create(Handle* handle) { return BRACEWELL_GPU_FFT(Create)(handle); }
-  static Result set_auto_allocation(Handle handle, int automatic) {
-    return BRACEWELL_GPU_FFT(SetAutoAllocation)(handle, automatic);
-  }
-  static void destroy(Handle handle) { BRACEWELL_GPU_FFT(Destroy)(handle); }
-  static Result set_stream(Handle handle, const ExecutionSpace& space) {
-    return BRACEWELL_GPU_FFT(SetStream)(handle, stream(space));
-  }
-  static Result set_workspace(Handle handle, void* workspace) {
-    return BRACEWELL_GPU_FFT(SetWorkArea)(handle, workspace);
-  }
-
-  static Result make_plan(Handle handle, int rank, long long* shape, Type type, long long batch,
-                          std::size_t* bytes) {
-    return BRACEWELL_GPU_FFT(MakePlanMany64)(handle, rank, shape, nullptr, 1, 0, nullptr, 1, 0, type, batch,
-                                             bytes);
-  }
-
-  template <class Input, class Output>
-  static constexpr Type type() {
-    constexpr bool is_double = std::is_same_v<typename RealOf<Input>::type, double>;
-    if constexpr (std::is_floating_point_v<Input>)
-      return is_double ? BRACEWELL_GPU_FFT_CONSTANT(D2Z) : BRACEWELL_GPU_FFT_CONSTANT(R2C);
-    else if constexpr (std::is_floating_point_v<Output>)
-      return is_double ? BRACEWELL_GPU_FFT_CONSTANT(Z2D) : BRACEWELL_GPU_FFT_CONSTANT(C2R);
-    else
-      return is_double ? BRACEWELL_GPU_FFT_CONSTANT(Z2Z) : BRACEWELL_GPU_FFT_CONSTANT(C2C);
-  }
-
-  static float* of(float* values) { return values; }
-  static double* of(double* values) { return values; }
-  static Single* of(Kokkos::complex<float>* values) { return reinterpret_cast<Single*>(values); }
-  static Double* of(Kokkos::complex<double>* values) { return reinterpret_cast<Double*>(values); }
-
-  template <class Input, class Output>
-  static Result execute(Handle handle, Input* in, Output* out, bool is_forward) {
-    constexpr Type kind = type<Input, Output>();
-    if constexpr (kind == BRACEWELL_GPU_FFT_CONSTANT(R2C))
-      return BRACEWELL_GPU_FFT(ExecR2C)(handle, of(in), of(out));
-    else if constexpr (kind == BRACEWELL_GPU_FFT_CONSTANT(D2Z))
-      return BRACEWELL_GPU_FFT(ExecD2Z)(handle, of(in), of(out));
-    else if constexpr (kind == BRACEWELL_GPU_FFT_CONSTANT(C2R))
-      return BRACEWELL_GPU_FFT(ExecC2R)(handle, of(in), of(out));
-    else if constexpr (kind == BRACEWELL_GPU_FFT_CONSTANT(Z2D))
-      return BRACEWELL_GPU_FFT(ExecZ2D)(handle, of(in), of(out));
-    else if constexpr (kind == BRACEWELL_GPU_FFT_CONSTANT(C2C))
-      return BRACEWELL_GPU_FFT(ExecC2C)(handle, of(in), of(out), is_forward ? forward : backward);
-    else
-      return BRACEWELL_GPU_FFT(ExecZ2Z)(handle, of(in), of(out), is_forward ? forward : backward);
-  }
-};
 #undef BRACEWELL_GPU_FFT
 #undef BRACEWELL_GPU_FFT_CONSTANT
 
 template <int Dim, class Input, class Output>
 struct FFTBackend<GPULibrary::ExecutionSpace, Dim, Input, Output> {
-  using type = GPUBackend<GPULibrary, GPULibrary::ExecutionSpace, Dim, Input, Output>;
+  using type = GPUBackend<Dim, Input, Output>;
 };
 
-#endif
-
 } // namespace Bracewell::Impl
+#endif

@@ -7,6 +7,7 @@
 #include <bracewell/impl/checks.hpp>
 
 #include <Kokkos_Core.hpp>
+#include <Kokkos_Profiling_ScopedRegion.hpp>
 
 #include <cstdint>
 #include <string>
@@ -153,7 +154,7 @@ void require_poses(const Arguments& arguments, const char* argument, const Array
 }
 
 template <class ExecutionSpace, class Functor>
-void for_each_pose(const ExecutionSpace& space, const char* label, std::int64_t poses,
+void for_each_pose(const ExecutionSpace& space, const std::string& label, std::int64_t poses,
                    const Functor& functor) {
   if (poses > 0)
     Kokkos::parallel_for(
@@ -161,28 +162,43 @@ void for_each_pose(const ExecutionSpace& space, const char* label, std::int64_t 
         functor);
 }
 
-template <template <class> class Parametrisation, class T, class ExecutionSpace, class MemorySpace>
-void make_matrices(const ExecutionSpace& space, const Arguments& arguments, const char* label,
-                   const char* parameters_name, const Array<const T, MemorySpace>& parameters,
-                   const Array<T, MemorySpace>& matrices) {
-  require_poses(arguments, parameters_name, parameters, parameters, Parametrisation<T>::parameters);
+/// The body of matrices_from_...: Views of parameters to matrices.
+template <template <class> class Parametrisation, class ExecutionSpace, class Parameters, class Matrices>
+void make_matrices(const ExecutionSpace& space, const Arguments& arguments, const char* parameters_name,
+                   const Parameters& parameters_view, const Matrices& matrices_view) {
+  using T = typename Matrices::non_const_value_type;
+  using From = Parametrisation<T>;
+  const std::string label = std::string("Bracewell::") + arguments.function;
+  const Kokkos::Profiling::ScopedRegion region(label);
+  const Array<const T, typename ExecutionSpace::memory_space> parameters(parameters_view);
+  const Array<T, typename ExecutionSpace::memory_space> matrices(matrices_view);
+  require_poses(arguments, parameters_name, parameters, parameters, From::parameters);
   require_poses(arguments, "matrices", matrices, parameters, 9);
   arguments.disjoint({{"matrices", matrices}}, {{parameters_name, parameters}});
-  for_each_pose(space, label, parameters.extents[0] * parameters.extents[1],
-                MakeMatrices<Parametrisation<T>, T>{parameters.data, matrices.data});
+  for_each_pose(space, label + "::make", parameters.extents[0] * parameters.extents[1],
+                MakeMatrices<From, T>{parameters.data, matrices.data});
 }
 
-template <template <class> class Parametrisation, class T, class ExecutionSpace, class MemorySpace>
-void chain_gradients(const ExecutionSpace& space, const Arguments& arguments, const char* label,
-                     const char* parameters_name, const Array<const T, MemorySpace>& parameters,
-                     const Array<const T, MemorySpace>& cotangents, const Array<T, MemorySpace>& gradients) {
-  require_poses(arguments, parameters_name, parameters, parameters, Parametrisation<T>::parameters);
+/// The body of ..._gradients, the chain rule from matrices to their parameters.
+template <template <class> class Parametrisation, class ExecutionSpace, class Parameters, class Cotangents,
+          class Gradients>
+void chain_gradients(const ExecutionSpace& space, const Arguments& arguments, const char* parameters_name,
+                     const Parameters& parameters_view, const Cotangents& cotangents_view,
+                     const Gradients& gradients_view) {
+  using T = typename Gradients::non_const_value_type;
+  using From = Parametrisation<T>;
+  const std::string label = std::string("Bracewell::") + arguments.function;
+  const Kokkos::Profiling::ScopedRegion region(label);
+  const Array<const T, typename ExecutionSpace::memory_space> parameters(parameters_view),
+      cotangents(cotangents_view);
+  const Array<T, typename ExecutionSpace::memory_space> gradients(gradients_view);
+  require_poses(arguments, parameters_name, parameters, parameters, From::parameters);
   require_poses(arguments, "matrix_gradients", cotangents, parameters, 9);
-  require_poses(arguments, "gradients", gradients, parameters, Parametrisation<T>::gradients);
+  require_poses(arguments, "gradients", gradients, parameters, From::gradients);
   arguments.disjoint({{"gradients", gradients}},
                      {{parameters_name, parameters}, {"matrix_gradients", cotangents}});
-  for_each_pose(space, label, parameters.extents[0] * parameters.extents[1],
-                ChainGradients<Parametrisation<T>, T>{parameters.data, cotangents.data, gradients.data});
+  for_each_pose(space, label + "::chain", parameters.extents[0] * parameters.extents[1],
+                ChainGradients<From, T>{parameters.data, cotangents.data, gradients.data});
 }
 
 } // namespace Bracewell::Impl

@@ -232,15 +232,15 @@ struct SamplePoints {
   }
 
   KOKKOS_FUNCTION void operator()(std::int64_t item) const {
-    const std::int64_t blocks = (count + size - 1) / size, set = item / blocks, first = item % blocks * size;
+    const std::int64_t blocks = (count + size - 1) / size, row = item / blocks, first = item % blocks * size;
     const int here = static_cast<int>(Kokkos::min(std::int64_t(size), count - first));
     T q[D][size], sums[D][size];
     for (int i = 0; i < size; ++i)
       for (int d = 0; d < D; ++d) {
-        q[d][i] = points[(set * count + first + Kokkos::min(i, here - 1)) * D + d];
+        q[d][i] = points[(row * count + first + Kokkos::min(i, here - 1)) * D + d];
         sums[d][i] = 0;
       }
-    for (std::int64_t batch = shared_points ? 0 : set; batch < (shared_points ? batches : set + 1); ++batch) {
+    for (std::int64_t batch = shared_points ? 0 : row; batch < (shared_points ? batches : row + 1); ++batch) {
       const auto sample = grid.sampler(shared_grid ? 0 : batch);
       if (Grid::blocks && !gradients)
         sample_block(sample, q, batch * count + first, here);
@@ -251,7 +251,7 @@ struct SamplePoints {
     if (gradients)
       for (int i = 0; i < here; ++i)
         for (int d = 0; d < D; ++d)
-          gradients[(set * count + first + i) * D + d] = sums[d][i];
+          gradients[(row * count + first + i) * D + d] = sums[d][i];
   }
 
 private:

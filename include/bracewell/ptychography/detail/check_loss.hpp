@@ -44,7 +44,9 @@ inline void check_loss_plan(const Arguments& check, const PtychographyShape& sha
     check.require(is_finite(double(*options.fresnel_number)) && *options.fresnel_number != 0,
                   "options.fresnel_number", "a finite number other than zero",
                   [&] { return number(*options.fresnel_number); });
-  check.positive("options.counts", options.counts);
+  check.require(!options.refine_slice_shifts || shape.slices > 1, "options.refine_slice_shifts",
+                "false where the object has one slice", "true");
+  check.within("options.counts", options.counts, 0.0, 1e30);
   check.positive("options.background", options.background);
   check.require(
       !options.reduced_grid ||
@@ -191,6 +193,9 @@ void check_evaluate(const Arguments& check, const PtychographyShape& shape,
   check_part(check, {shape.relaxation > 0, "shape.relaxation"}, "relaxation", inputs.relaxation,
              "outputs.relaxation_gradient", outputs.relaxation_gradient,
              {shape.relaxation, shape.probe, shape.probe});
+  check_part(check, {options.refine_slice_shifts, "options.refine_slice_shifts", true}, "slice_shifts",
+             inputs.slice_shifts, "outputs.slice_shift_gradient", outputs.slice_shift_gradient,
+             {shape.slices - 1, 2});
   check.disjoint({{"outputs.loss", outputs.loss},
                   {"outputs.pattern_losses", outputs.pattern_losses},
                   {"outputs.object_gradient", outputs.object_gradient},
@@ -199,7 +204,8 @@ void check_evaluate(const Arguments& check, const PtychographyShape& shape,
                   {"outputs.factor_gradient", outputs.factor_gradient},
                   {"outputs.background_gradient", outputs.background_gradient},
                   {"outputs.coefficient_gradient", outputs.coefficient_gradient},
-                  {"outputs.relaxation_gradient", outputs.relaxation_gradient}},
+                  {"outputs.relaxation_gradient", outputs.relaxation_gradient},
+                  {"outputs.slice_shift_gradient", outputs.slice_shift_gradient}},
                  {{"object", inputs.object},
                   {"probe", inputs.probe},
                   {"positions", inputs.positions},
@@ -207,6 +213,7 @@ void check_evaluate(const Arguments& check, const PtychographyShape& shape,
                   {"detector_background", inputs.detector_background},
                   {"coefficients", inputs.coefficients},
                   {"relaxation", inputs.relaxation},
+                  {"slice_shifts", inputs.slice_shifts},
                   {"subset", subset}});
   const std::int64_t used = subset ? subset.size() : count;
   check.require(

@@ -115,12 +115,16 @@ struct Targets {
   const T* units;        ///< [N]: of counts in half precision, 0 where roots are stored; or null
   const T* pixel_weights;  ///< [N, n, n] or null
   const double* constants; ///< [N]: what the reduced grid leaves out of sum (J - t)^2 / n^2, or null
-  T counts;                ///< C, or 0 where patterns are not scaled
+  T counts;                ///< C, where there are no means
+  bool scaled;             ///< J_j = I_j mean(j) / mean(I_j)
   bool masked;             ///< some pixels may not count
   bool in_order = false;   ///< values and pixel weights are those of the selection, in its order
 
   /// Where values and pixel weights have the i-th pattern of the selection, j of the scan.
   KOKKOS_INLINE_FUNCTION std::int64_t row(std::int64_t i, std::int64_t j) const { return in_order ? i : j; }
+
+  /// Of t, and of J where patterns are scaled.
+  KOKKOS_INLINE_FUNCTION T mean(std::int64_t j) const { return means ? means[j] : counts; }
 
   /// The loss of pattern j from what was summed over its pixels.
   KOKKOS_INLINE_FUNCTION double loss(std::int64_t j, double sum, T norm, double pixels) const {

@@ -16,7 +16,7 @@ from typing import Any, Optional, Sequence, Union
 
 import numpy
 
-from .._arrays import Planned
+from .._arrays import Planned, brief, real, whole
 from ..gridding import NonuniformFFT, NonuniformSums
 
 __all__ = ["Plan", "nufft1d1", "nufft1d2", "nufft1d3", "nufft2d1", "nufft2d2", "nufft2d3", "nufft3d1", "nufft3d2", "nufft3d3"]
@@ -50,31 +50,35 @@ class Plan(Planned):
                  isign: Optional[int] = None, dtype="complex128", *, modeord: int = 0):
         where = f"{self._package}.Plan"
         if nufft_type not in (1, 2, 3):
-            raise ValueError(f"{where}: nufft_type: expected 1, 2 or 3, found {nufft_type}")
+            raise ValueError(f"{where}: nufft_type: expected 1, 2 or 3, found {brief(nufft_type)}")
         if nufft_type == 3:
             if n_modes not in (1, 2, 3):
-                raise ValueError(f"{where}: n_modes: expected 1 to 3 axes, found {n_modes}")
+                raise ValueError(f"{where}: n_modes: expected 1 to 3 axes, found {brief(n_modes)}")
             modes = (1,) * n_modes
         else:
             modes = (n_modes,) if isinstance(n_modes, (int, numpy.integer)) else tuple(n_modes)
             if not 1 <= len(modes) <= 3 or not all(isinstance(size, (int, numpy.integer)) and size > 0 for size in modes):
-                raise ValueError(f"{where}: n_modes: expected 1 to 3 sizes, found {n_modes}")
+                raise ValueError(f"{where}: n_modes: expected 1 to 3 sizes, found {brief(n_modes)}")
         if numpy.dtype(dtype) not in (numpy.complex64, numpy.complex128):
             raise ValueError(f"{where}: dtype: expected complex64 or complex128, found {dtype}")
         if modeord not in (0, 1):
-            raise ValueError(f"{where}: modeord: expected 0 or 1, found {modeord}")
-        self._type, self._modes, self._trans = nufft_type, modes, int(n_trans)
-        self._dtype, self._eps, self._modeord = numpy.dtype(dtype), float(eps), modeord
+            raise ValueError(f"{where}: modeord: expected 0 or 1, found {brief(modeord)}")
+        self._type, self._modes, self._trans = nufft_type, modes, whole("n_trans", n_trans)
+        self._dtype, self._eps, self._modeord = numpy.dtype(dtype), real("eps", eps), modeord
+        if self._trans < 1:
+            raise ValueError(f"{where}: n_trans: expected at least 1, found {n_trans}")
         least = 1e-6 if self._dtype == numpy.complex64 else 1e-12
         if not math.isfinite(self._eps):
             raise ValueError(f"{where}: eps: expected a relative error, found {eps}")
+        if isign is not None and not math.isfinite(real("isign", isign)):
+            raise ValueError(f"{where}: isign: expected a sign, found {isign}")
         if self._eps < least:
             warnings.warn(f"{where}: eps: {eps} is below {least:g}, the least of {self._dtype}, which it becomes.",
                           RuntimeWarning, stacklevel=2)
         self._eps = min(max(self._eps, least), 1e-2)
         # Plans have + in types 1 and 3 and - in type 2: other signs are those of the points.
         natural = -1 if nufft_type == 2 else 1
-        self._sign = 1 if isign is None or isign * natural > 0 else -1
+        self._sign = 1 if isign is None or (isign >= 0) == (natural > 0) else -1
         self._transform: Union[NonuniformFFT, NonuniformSums, None] = None
         self._oversampling: Optional[float] = None
 

@@ -230,8 +230,8 @@ struct FusedKernel {
       skip(at, team.rank());
       return;
     }
-    const bool scaled = targets.counts > 0;
-    const T to_model = scaled ? scale_of(targets.counts, energy) : T(1);
+    const bool scaled = targets.scaled;
+    const T to_model = scaled ? scale_of(mean, energy) : T(1);
     at.unit = 1 / (T(n) * (loss == PatternLoss::LeastSquares ? mean : T(1)));
     if (sizeof(Storage) < sizeof(T) && energy > 0) // as if the energy of psi were about 1
       at.unit *= Kokkos::exp2(-Kokkos::floor(T(0.5) * Kokkos::log2(energy) + T(0.5)));

@@ -97,7 +97,7 @@ void compare_in_blocks(const Space& space, PatternLoss loss, Kokkos::complex<T>*
       Sum::launch(space, Sum{of, workspace.sums, blocks, selection, targets, loss, norm, double(pixels), 0,
                              workspace.patterns, losses, detector.factor_gradient});
     };
-    if (targets.counts > 0) {
+    if (targets.scaled) {
       pass("Bracewell::PtychographyLoss::means", CompareTask::Mean, Sum::Of::Means);
       pass("Bracewell::PtychographyLoss::slopes", CompareTask::Slope, Sum::Of::Slopes);
     }

@@ -75,11 +75,13 @@ struct FresnelTransfer {
   ProbeShifts shifts; ///< f
   bool conjugate;
   Kokkos::complex<T>* kept = nullptr; ///< a copy, or none
-  double moves[2] = {0, 0};           ///< s
+  const double* moves = nullptr;      ///< s, or none
 
   KOKKOS_FUNCTION void operator()(std::int64_t i, int, int row, int column, std::int64_t index) const {
     const double k1 = 2 * row < n ? row : row - n, k2 = 2 * column < n ? column : column - n;
-    double turns = -0.5 * (k1 * k1 + k2 * k2) * inverse_fresnel - (k1 * moves[0] + k2 * moves[1]) / n;
+    double turns = -0.5 * (k1 * k1 + k2 * k2) * inverse_fresnel;
+    if (moves)
+      turns -= (k1 * moves[0] + k2 * moves[1]) / n;
     if (shifts.fractions) {
       const double* const f = shifts.fractions + 2 * shifts.selection(i);
       turns += (k1 * f[0] + k2 * f[1]) / n;

@@ -79,7 +79,7 @@ struct ComparePatterns {
     const T h = detector.factors ? detector.factors[j] : T(1);
     const auto range = Kokkos::TeamThreadRange(team, pixels);
     double total = 0, weights = 0;
-    if (targets.counts > 0) {
+    if (targets.scaled) {
       Kokkos::parallel_reduce(
           range,
           [&](std::int64_t k, double& sum, double& sum_weights) {
@@ -91,7 +91,7 @@ struct ComparePatterns {
     }
     const bool counted = !targets.means || targets.means[j] > 0;
     const T scale =
-        targets.counts == 0 ? T(1) : static_cast<T>(scale_of(double(targets.counts) * weights, total));
+        targets.scaled ? static_cast<T>(scale_of(double(targets.mean(j)) * weights, total)) : T(1);
     double loss = 0, moment = 0;
     if (counted)
       Kokkos::parallel_reduce(

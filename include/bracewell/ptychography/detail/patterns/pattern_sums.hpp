@@ -116,13 +116,13 @@ struct SumBlocks {
 private:
   KOKKOS_INLINE_FUNCTION void finish(std::int64_t i, double first, double second) const {
     PatternSums<T>& pattern = patterns[i];
-    const double counts = targets.counts;
+    const double mean = targets.scaled ? targets.mean(selection(i)) : 0;
     switch (of) {
     case Of::Energies:
-      pattern = {static_cast<T>(scale_of(counts, first * gain)), 0, 0};
+      pattern = {static_cast<T>(scale_of(mean, first * gain)), 0, 0};
       return;
     case Of::Means:
-      pattern = {static_cast<T>(scale_of(counts * second, first)), 0, 0};
+      pattern = {static_cast<T>(scale_of(mean * second, first)), 0, 0};
       return;
     case Of::Slopes:
       pattern.mean_slope = static_cast<T>(second > 0 ? first / second : 0.0);
@@ -130,8 +130,8 @@ private:
     case Of::Losses:
       losses[i] = targets.loss(selection(i), first, norm, pixels);
       const double slope = slope_unit(loss) * double(norm) * pattern.scale * second; // sum dL/dI sum |Psi|^2
-      if (counts > 0)
-        pattern.wave_factor = static_cast<T>(2 * slope * gain * pattern.scale / counts);
+      if (mean > 0)
+        pattern.wave_factor = static_cast<T>(2 * slope * gain * pattern.scale / mean);
       if (factor_gradient)
         factor_gradient[selection(i)] = static_cast<T>(slope);
     }

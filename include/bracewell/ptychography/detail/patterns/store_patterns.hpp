@@ -132,7 +132,7 @@ struct StorePatterns {
   const T* weights;                       ///< [count | 1, n, n] or null
   std::int64_t weights_stride, first, at; ///< means from `first` on, values and weights from pattern `at` on
   int n;
-  T counts;
+  T counts; ///< C; 0: patterns are stored as they were counted
   PatternLayout layout;
   TargetStorage<T, Storage> target;
   Storage* values;
@@ -174,7 +174,7 @@ struct StorePatterns {
     });
     Kokkos::single(Kokkos::PerTeam(team), [&]() {
       units[j] = exact ? scale : T(0);
-      means[j] = sum > 0 ? static_cast<T>(sum / sum_weights) * scale : T(0);
+      means[j] = !(sum > 0) ? T(0) : counts > 0 ? counts : static_cast<T>(sum / sum_weights);
       if (invalid > 0)
         Kokkos::atomic_min(invalid_pattern, j);
     });

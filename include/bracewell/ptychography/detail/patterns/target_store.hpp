@@ -75,6 +75,7 @@ public:
                                pixel_weights_.resident(),
                                constants_.data(),
                                scaled_counts(),
+                               options_.scale == PatternScale::PerPattern,
                                options_.weights == PixelWeights::Mask};
     const bool comes = !shares_.stay(now), leaves = next.count > 0 && !shares_.stay(next);
     if (comes || (leaves && !(coming_ == next)))
@@ -209,7 +210,7 @@ private:
                     constants_.data());
   }
 
-  /// C, or 0 where patterns are not scaled.
+  /// C, or 0 where patterns keep their counts.
   T scaled_counts() const {
     return options_.scale == PatternScale::None ? T(0) : static_cast<T>(options_.counts);
   }

@@ -42,9 +42,20 @@ public:
       probes_ = make_windows(space, "Bracewell::PtychographyLoss::probes");
     for (const double fresnel_number : options.slice_fresnel_numbers) {
       inverse_fresnel_.push_back(1 / fresnel_number);
-      moves_.push_back(options.slice_shifts.empty() ? std::array<double, 2>{}
-                                                    : options.slice_shifts[moves_.size()]);
       incident_.push_back(make_windows(space, "Bracewell::PtychographyLoss::incident_waves"));
+      if (options.refine_slice_shifts)
+        spectra_.push_back(make_windows(space, "Bracewell::PtychographyLoss::slice_spectra"));
+    }
+    if (!options.slice_shifts.empty() || options.refine_slice_shifts) {
+      std::vector<double> moves(2 * incident_.size());
+      for (std::size_t i = 0; i < 2 * options.slice_shifts.size(); ++i)
+        moves[i] = options.slice_shifts[i / 2][i % 2];
+      moves_ = device_vector<double>(space, "Bracewell::PtychographyLoss::slice_shifts",
+                                     static_cast<std::int64_t>(moves.size()));
+      Kokkos::deep_copy(space, moves_,
+                        Kokkos::View<const double*, Kokkos::HostSpace, Kokkos::MemoryUnmanaged>(
+                            moves.data(), moves.size()));
+      space.fence("Bracewell::PtychographyLoss: the host's copy may go");
     }
     if (shifts_by_lines(bool(shifted_), shape_))
       lines_.emplace(space, "Bracewell::PtychographyLoss::table", shape_.probe);
@@ -67,11 +78,12 @@ public:
   std::int64_t group_size() const { return group_; }
 
   std::size_t memory_bytes() const {
-    std::size_t bytes = bytes_of(waves_, probes_, kept_, slopes_, patterns_, sums_) +
+    std::size_t bytes = bytes_of(waves_, probes_, kept_, slopes_, patterns_, sums_, moves_) +
                         shifted_.memory_bytes() + transforms_.memory_bytes() +
                         (lines_ ? lines_->memory_bytes() : 0) + (windows_ ? windows_->memory_bytes() : 0);
-    for (const Waves& slice : incident_)
-      bytes += bytes_of(slice);
+    for (const auto* const windows : {&incident_, &spectra_})
+      for (const Waves& slice : *windows)
+        bytes += bytes_of(slice);
     return bytes;
   }
 
@@ -83,7 +95,8 @@ public:
                        pixels = std::int64_t(shape.detector) * shape.detector,
                        window = std::int64_t(shape.probe) * shape.probe;
     const auto waves = static_cast<std::size_t>(
-                   group * shape.modes * (pixels * (keeps ? 2 : 1) + window * (shape.slices - !shifts))),
+                   group * shape.modes *
+                   (pixels * (keeps ? 2 : 1) + window * windows_of(shape, options, shifts))),
                background = static_cast<std::size_t>(options.detector_background ? group * pixels : 0),
                sums = static_cast<std::size_t>(group * 2 * blocks(pixels));
     std::size_t bytes = sizeof(Complex) * waves +
@@ -119,7 +132,8 @@ public:
       for_waves(space, "Bracewell::PtychographyLoss::slice_waves", selection.count, shape_.modes, m,
                 ExitWaves<T>{scan, selection, inputs.object.data + slice * slice_size, light(first, slice),
                              incident_[std::size_t(slice)].data()});
-      free_space(space, slice, selection.count, false);
+      free_space(space, slice, selection.count, moves(inputs, slice),
+                 outputs.slice_shift_gradient ? spectra_[std::size_t(slice)].data() : nullptr);
     }
     for_waves(space, "Bracewell::PtychographyLoss::exit_waves", selection.count, shape_.modes, n,
               ExitWaves<T>{scan, selection, inputs.object.data + last * slice_size, light(first, last),
@@ -149,7 +163,7 @@ public:
       if (slice > 0) {
         terms(space, scan, selection, inputs.object.data + slice * slice_size, gradients,
               incident_[std::size_t(slice - 1)]);
-        free_space(space, slice - 1, selection.count, true);
+        free_space_back(call, slice - 1);
         gradients = {incident_[std::size_t(slice - 1)].data(), elements(), std::int64_t(m) * m, m, nullptr};
       }
     }
@@ -183,6 +197,12 @@ private:
     return shape.slices > 1 || (shifts && !shifts_by_lines(shifts, shape));
   }
 
+  /// Windows of the probe that a pattern takes, for each mode.
+  static std::int64_t windows_of(const PtychographyShape& shape, const PtychographyOptions& options,
+                                 bool shifts) {
+    return shape.slices - !shifts + (options.refine_slice_shifts ? shape.slices - 1 : 0);
+  }
+
   Waves make_windows(const Space& space, const char* label) const {
     const Waves result =
         device_view<Complex****>(space, label, group_, shape_.modes, shape_.probe, shape_.probe);
@@ -202,7 +222,7 @@ private:
                        window = std::int64_t(shape.probe) * shape.probe;
     const std::int64_t per_pattern =
         std::int64_t(sizeof(Complex)) * shape.modes *
-            (pixels * (keeps ? 2 : 1) + window * (shape.slices - (shifts ? 0 : 1))) +
+            (pixels * (keeps ? 2 : 1) + window * windows_of(shape, options, shifts)) +
         (options.detector_background ? std::int64_t(sizeof(T)) * pixels : 0);
     return std::clamp<std::int64_t>(
         static_cast<std::int64_t>(options.workspace_bytes.value_or(PtychographyTuning::group_bytes)) /
@@ -302,18 +322,45 @@ private:
               shape_.probe, ProbeGradientTerms<T>{scan, selection, object, gradients, to.data()});
   }
 
-  /// From a slice to the next, or the adjoint, in place.
-  void free_space(const Space& space, int slice, std::int64_t count, bool adjoint) const {
+  /// What a beam moves by on the way from a slice to the next; null: nothing.
+  template <class Inputs>
+  const double* moves(const Inputs& inputs, int slice) const {
+    const double* const all = inputs.slice_shifts ? inputs.slice_shifts.data : moves_.data();
+    return all ? all + 2 * slice : nullptr;
+  }
+
+  /// From a slice to the next, in place; the spectrum there over m^2 is kept, unless null.
+  void free_space(const Space& space, int slice, std::int64_t count, const double* moves,
+                  Complex* kept) const {
     Complex* const field = incident_[std::size_t(slice)].data();
     windows_->execute(space, FFTDirection::Forward, field, count, group_);
     for_waves(space, "Bracewell::PtychographyLoss::free_space", count, shape_.modes, shape_.probe,
-              FresnelTransfer<T>{field,
-                                 shape_.probe,
-                                 inverse_fresnel_[std::size_t(slice)],
-                                 ProbeShifts{},
-                                 adjoint,
-                                 nullptr,
-                                 {moves_[std::size_t(slice)][0], moves_[std::size_t(slice)][1]}});
+              FresnelTransfer<T>{field, shape_.probe, inverse_fresnel_[std::size_t(slice)], ProbeShifts{},
+                                 false, kept, moves});
+    windows_->execute(space, FFTDirection::Backward, field, count, group_);
+  }
+
+  /// The adjoint, with the gradient of the moves.
+  void free_space_back(const Call& call, int slice) const {
+    const Space& space = call.space;
+    const std::int64_t count = call.selection.count;
+    const int m = shape_.probe;
+    Complex* const field = incident_[std::size_t(slice)].data();
+    windows_->execute(space, FFTDirection::Forward, field, count, group_);
+    if (call.outputs.slice_shift_gradient) {
+      const int parts =
+          sum_shift_products(space, "Bracewell::PtychographyLoss::slice_shift_products", count, m,
+                             shape_.modes, static_cast<const Complex*>(spectra_[std::size_t(slice)].data()),
+                             field, sums_.data(), blocks(pixels()));
+      using Add = SumShiftGradients<Space, T>;
+      Kokkos::parallel_for("Bracewell::PtychographyLoss::slice_shift_gradient",
+                           Kokkos::TeamPolicy<Space>(space, 1, +Add::team_size),
+                           Add{sums_.data(), count * parts, 2 * Kokkos::numbers::pi / m,
+                               call.outputs.slice_shift_gradient.data + 2 * slice, call.selection.first > 0});
+    }
+    for_waves(space, "Bracewell::PtychographyLoss::free_space", count, shape_.modes, m,
+              FresnelTransfer<T>{field, m, inverse_fresnel_[std::size_t(slice)], ProbeShifts{}, true, nullptr,
+                                 moves(call.inputs, slice)});
     windows_->execute(space, FFTDirection::Backward, field, count, group_);
   }
 
@@ -322,10 +369,11 @@ private:
   double inverse_fresnel_detector_; ///< 0: far field
   std::int64_t group_;
   Shifted shifted_;
-  Waves waves_, probes_, kept_;              ///< [group, modes, n, n], the window of the probe, and spectra
-  std::vector<double> inverse_fresnel_;      ///< of the ways between slices
-  std::vector<std::array<double, 2>> moves_; ///< of beams on these
-  std::vector<Waves> incident_;              ///< what falls on the slices behind the first, or its gradient
+  Waves waves_, probes_, kept_;         ///< [group, modes, n, n], the window of the probe, and spectra
+  std::vector<double> inverse_fresnel_; ///< of the ways between slices
+  View<double> moves_;                  ///< of beams on these, [slices - 1, 2], or none
+  std::vector<Waves> incident_;         ///< what falls on the slices behind the first, or its gradient
+  std::vector<Waves> spectra_;          ///< of what falls on them, over m^2, for the gradient of the moves
   Transforms transforms_;
   std::optional<Transforms> windows_;
   std::optional<RadixPlan<Space, T>> lines_; ///< of the window, where probes are shifted over lines

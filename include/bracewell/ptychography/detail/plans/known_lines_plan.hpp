@@ -105,7 +105,7 @@ private:
       spectra = shifted_.spectra(call.space, call.positions, call.inputs, call.selection, true);
       shift_rows<Rows>(call.space, spectra);
     }
-    exit_waves<Columns, shifted>(call, call.targets.counts > 0 && !weighted_);
+    exit_waves<Columns, shifted>(call, call.targets.scaled && !weighted_);
     compare_all<Rows, Columns>(call);
     if (call.wave_gradients())
       wave_gradients<Columns, shifted>(call, of_probes);
@@ -182,7 +182,7 @@ private:
                               exchanges);
       });
     };
-    const bool scaled = call.targets.counts > 0;
+    const bool scaled = call.targets.scaled;
     if (scaled && !weighted_)
       add(Of::Energies, modes_ * Columns::blocks);
     if (scaled && weighted_) {

@@ -114,7 +114,7 @@ public:
                                              inverse_fresnel_});
     const LoadExitWaves<T> exit_waves{scan, selection, object(last_), light(probes, last_)};
     const WaveLines<T, true> columns{waves_.data(), n_, m_};
-    const bool energies = call.targets.counts > 0 && means_are_energies_;
+    const bool energies = call.targets.scaled && means_are_energies_;
     along_columns<false>(space, "Bracewell::PtychographyLoss::exit_waves", selection.count, exit_waves,
                          columns, energies ? sums_.data() : nullptr);
     compare(call);
@@ -215,7 +215,7 @@ private:
       else
         run(std::true_type(), label, task);
     };
-    const bool scaled = call.targets.counts > 0;
+    const bool scaled = call.targets.scaled;
     if (scaled && means_are_energies_)
       add(Sum::Of::Energies, modes_ * columns_.blocks.by());
     if (scaled && !means_are_energies_) {

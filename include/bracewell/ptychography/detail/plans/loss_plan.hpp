@@ -86,6 +86,7 @@ public:
     if (used == 0) {
       zero(space, outputs.loss), zero(space, outputs.object_gradient), zero(space, outputs.probe_gradient);
       zero(space, outputs.background_gradient), zero(space, outputs.relaxation_gradient);
+      zero(space, outputs.slice_shift_gradient);
       return;
     }
     if (outputs.object_gradient)

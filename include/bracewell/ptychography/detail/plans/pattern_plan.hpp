@@ -126,7 +126,8 @@ struct PatternPlan {
     }
     /// Whether gradients are asked for that come from the gradients of exit waves.
     bool wave_gradients() const {
-      return outputs.object_gradient || outputs.probe_gradient || spectra_gradients();
+      return outputs.object_gradient || outputs.probe_gradient || outputs.slice_shift_gradient ||
+             spectra_gradients();
     }
   };
 };

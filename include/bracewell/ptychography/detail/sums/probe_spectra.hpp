@@ -197,6 +197,34 @@ struct AddShiftGradients {
   }
 };
 
+/// gradient_a (+)= factor times what all blocks of all patterns left. One team.
+template <class Space, class T>
+struct SumShiftGradients {
+  static constexpr int team_size = is_host<Space> ? 1 : PtychographyTuning::sum_threads;
+  using Team = typename Kokkos::TeamPolicy<Space>::member_type;
+
+  const double* sums; ///< [count, 2]
+  std::int64_t count;
+  double factor;
+  T* gradient; ///< [2]
+  bool accumulate;
+
+  KOKKOS_FUNCTION void operator()(const Team& team) const {
+    double rows = 0, columns = 0;
+    Kokkos::parallel_reduce(
+        Kokkos::TeamThreadRange(team, count),
+        [&](std::int64_t i, double& of_rows, double& of_columns) {
+          of_rows += sums[2 * i];
+          of_columns += sums[2 * i + 1];
+        },
+        rows, columns);
+    Kokkos::single(Kokkos::PerTeam(team), [&]() {
+      gradient[0] = static_cast<T>((accumulate ? double(gradient[0]) : 0) + factor * rows);
+      gradient[1] = static_cast<T>((accumulate ? double(gradient[1]) : 0) + factor * columns);
+    });
+  }
+};
+
 /// Gradients with respect to the coefficients, sum_r conj(v_c) G of the first mode: a team per pattern, from
 /// spectra of the terms and of the relaxation.
 template <class Space, class T>

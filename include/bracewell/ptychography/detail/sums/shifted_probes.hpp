@@ -156,19 +156,28 @@ private:
   std::optional<Transform> one_, one_back_;
 };
 
-/// Adds gradients of positions, factor times ShiftGradient, of a selection.
+/// Sums of ShiftGradient of `count` patterns; returns how many blocks of a pattern left some.
 /// @param sums  two numbers for each of up to `most` blocks of a pattern
+template <class Space, class T, class Spectra>
+int sum_shift_products(const Space& space, const char* label, std::int64_t count, int n, int modes,
+                       const Spectra& moving, const Kokkos::complex<T>* gradients, double* sums, int most) {
+  using Gradient = ShiftGradient<Space, T, Spectra>;
+  const int blocks = std::min({most, n, PtychographyTuning::most_blocks});
+  Kokkos::parallel_for(
+      label, Kokkos::TeamPolicy<Space>(space, static_cast<int>(count * blocks), +Gradient::team_size),
+      Gradient{n, modes, Divisor(static_cast<std::uint32_t>(blocks)), Divisor(static_cast<std::uint32_t>(n)),
+               moving, gradients, sums});
+  return blocks;
+}
+
+/// Adds gradients of positions, factor times ShiftGradient, of a selection.
+/// @param sums  as of sum_shift_products
 template <class Space, class T, class Spectra>
 void sum_position_gradient(const Space& space, const Selection& selection, int n, int modes,
                            const Spectra& moving, const Kokkos::complex<T>* gradients, double factor,
                            T* gradient, bool accumulate, double* sums, int most) {
-  using Gradient = ShiftGradient<Space, T, Spectra>;
-  const int blocks = std::min({most, n, PtychographyTuning::most_blocks});
-  Kokkos::parallel_for(
-      "Bracewell::PtychographyLoss::position_gradient",
-      Kokkos::TeamPolicy<Space>(space, static_cast<int>(selection.count * blocks), +Gradient::team_size),
-      Gradient{n, modes, Divisor(static_cast<std::uint32_t>(blocks)), Divisor(static_cast<std::uint32_t>(n)),
-               moving, gradients, sums});
+  const int blocks = sum_shift_products(space, "Bracewell::PtychographyLoss::position_gradient",
+                                        selection.count, n, modes, moving, gradients, sums, most);
   Kokkos::parallel_for(
       "Bracewell::PtychographyLoss::add_position_gradient",
       Kokkos::RangePolicy<Space, Kokkos::IndexType<std::int64_t>>(space, 0, 2 * selection.count),
