@@ -47,8 +47,9 @@ template <class ExecutionSpace, class Volume, class Images>
 void project_lines(const ExecutionSpace& space, const Volume& volume,
                    const PosesFor<ExecutionSpace, Volume>& poses, const Images& images);
 
-/// The transpose of `project_lines`: adds images along their lines to a volume. Every voxel gathers its pixels in one order, so
-/// every run gives the same bits. Poses whose images would be NaN add nothing.
+/// The transpose of `project_lines`: adds images along their lines to a volume. Every voxel adds its pixels in one order, so
+/// every run gives the same bits. Poses whose images would be NaN add nothing. On hosts each thread has a buffer of 4 D H
+/// doubles, or of D W or H W if that is more.
 /// @param images  real [B, P, h, w]
 /// @param volume  real [B|1, D, H, W], added to; a shared one gets the sum over B
 /// @throws Error as `project_lines`
