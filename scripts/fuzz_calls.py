@@ -20,7 +20,7 @@ def main():
     options.add_argument("--seed", type=int, default=0)
     options.add_argument("--each", type=int, default=2000, help="calls of a process")
     options.add_argument("--memory", type=int, default=3000, help="MB of a process")
-    options.add_argument("--preload", default="", help="the sanitizer's library")
+    options.add_argument("--preload", default="", help="the sanitizer's library, and the C++ library")
     options.add_argument("--folder", default="build/check/calls")
     given = options.parse_args()
 

@@ -95,8 +95,9 @@ check_calls() {
     logged cmake --build $folder && logged cmake --install $folder ||
     fail "the Python package did not build, see .deps/log."
   cp -r python/src/bracewell $folder/site
+  # Python has no C++ library, without which the sanitizer's does not find what throws.
   if PYTHONPATH=$PWD/$folder/site scripts/fuzz_calls.py --python "$deps/python/bin/python" --calls "$calls" --seed "$seed" \
-    --preload "$("${CXX:-g++}" -print-file-name=libasan.so)"; then
+    --preload "$("${CXX:-g++}" -print-file-name=libasan.so) $("${CXX:-g++}" -print-file-name=libstdc++.so.6)"; then
     passed=1
   else
     failed=1

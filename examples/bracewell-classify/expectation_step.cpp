@@ -180,7 +180,8 @@ void ExpectationStep::begin(const SearchPlan& plan, std::span<const std::vector<
     const MapSpectrum whole = padded_spectrum(space_, {box_, references[k], {}}, class_sampling);
     const int n = static_cast<int>(whole.extent(1));
     for (std::size_t i = 0; i < passes_.size(); ++i)
-      resize_volume(space_, whole.data(), n, &cropped[i](k, 0, 0, 0), passes_[i]->padded);
+      resize_volume(space_, whole.data(), n, cropped[i].data() + k * cropped[i].stride(0),
+                    passes_[i]->padded);
     space_.fence("Bracewell::examples::references"); // the whole one goes
   }
   for (std::size_t i = 0; i < passes_.size(); ++i)

@@ -8,6 +8,7 @@
 #include <bracewell/tomography/view_slopes.hpp>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <numbers>
 
@@ -15,6 +16,10 @@ namespace Bracewell::Examples {
 namespace {
 
 constexpr int largest_width = 512, first_iterations = 15;
+
+/// A search has to fit the data by so much better than the scan's own views, and than centres of mass. Noise alone lets
+/// one shift a view take 0.1 % of the residual.
+constexpr double better_than_scan = 0.98, better_than_masses = 0.995;
 
 /// Steps at a size of pixels.
 struct Level {
@@ -29,20 +34,24 @@ std::vector<Level> levels(int width, bool angles) {
   std::vector<Level> result;
   for (int bin = (angles ? 4 : 2) * finest; bin >= finest; bin /= 2)
     if (width / bin >= 16 || bin == finest)
-      result.push_back({bin, angles ? 4 : 2, angles ? 150 : 30});
+      result.push_back({bin, angles ? 4 : 3, angles ? 150 : 20});
   return result;
 }
 
-/// Means over pixels of rows, in units of these pixels: line integrals of attenuation per wide pixel.
+/// Means over pixels of rows, in units of these pixels: line integrals of attenuation per wide pixel. 0 in the margins.
 struct BinRows {
   const float* rows;
   float* binned;
-  int width, binned_width, bin;
+  int width, binned_width, margin, bin;
 
   KOKKOS_FUNCTION void operator()(std::int64_t i) const {
     const std::int64_t row = i / binned_width;
-    const int first = static_cast<int>(i % binned_width) * bin;
+    const int at = static_cast<int>(i % binned_width) - margin, first = at * bin;
     float sum = 0;
+    if (at < 0 || at >= binned_width - 2 * margin) {
+      binned[i] = 0;
+      return;
+    }
     for (int k = 0; k < bin; ++k)
       sum += rows[row * width + first + k];
     binned[i] = sum / float(bin);
@@ -62,19 +71,49 @@ struct Sharpen {
   }
 };
 
+/// Leaves out what the detector does not see.
+struct KeepSeen {
+  float* rows;
+  int width, margin;
+  KOKKOS_FUNCTION void operator()(std::int64_t i) const {
+    const int x = int(i % width);
+    if (x < margin || x >= width - margin)
+      rows[i] = 0;
+  }
+};
+
+/// 1 for pixels that project into the rows of all views. Others, such as the corners of slices, are seen by some views
+/// only, and make up for shifts that go along with their number: four periods a turn.
+struct InAllRows {
+  const float* views; ///< [views, 3]: cosine, sine, pixel of the axis
+  float* support;     ///< [n, n]
+  std::int64_t count;
+  int n;
+
+  KOKKOS_FUNCTION void operator()(std::int64_t i) const {
+    const float x = float(i % n - n / 2), y = float(i / n - n / 2);
+    float least = 0, most = 0;
+    for (std::int64_t p = 0; p < count; ++p) {
+      const float at = views[3 * p] * x + views[3 * p + 1] * y + views[3 * p + 2];
+      least = Kokkos::fmin(least, at), most = Kokkos::fmax(most, at);
+    }
+    support[i] = least > -0.5f && most < float(n) - 0.5f ? 1 : 0;
+  }
+};
+
+/// Images times a support of as many pixels as an image has.
+struct KeepSupport {
+  const float* support;
+  float* images;
+  std::int64_t pixels;
+  KOKKOS_FUNCTION void operator()(std::int64_t i) const { images[i] *= support[i % pixels]; }
+};
+
 /// Data less projections, in place of these.
 struct TakeFrom {
   const float* data;
   float* rows;
   KOKKOS_FUNCTION void operator()(std::int64_t i) const { rows[i] = data[i] - rows[i]; }
-};
-
-struct SquareOfDifference {
-  const float *data, *rows;
-  KOKKOS_FUNCTION void operator()(std::int64_t i, double& sum) const {
-    const double rest = double(data[i]) - rows[i];
-    sum += rest * rest;
-  }
 };
 
 struct Add {
@@ -113,29 +152,72 @@ void for_each(const Space& space, std::int64_t count, const Body& body) {
                        Kokkos::RangePolicy<Space, Kokkos::IndexType<std::int64_t>>(space, 0, count), body);
 }
 
+/// What the search works on: rows of wide pixels, with a margin on either side where slices may reach but no data are.
+struct Rows {
+  std::int64_t slices, views;
+  int width, margin; ///< columns with the margins; of a margin
+  double centre;     ///< column of the axis
+  int bin;           ///< pixels that are one
+
+  std::int64_t size() const { return slices * views * width; }
+  std::int64_t pixels() const { return slices * width * width; }
+
+  ParallelBeamGeometry geometry(const Views& places) const {
+    ParallelBeamGeometry result{
+        .angles = places.angles, .width = width, .centre = centre, .shifts = places.shifts};
+    for (double& shift : result.shifts)
+      shift /= bin;
+    return result;
+  }
+  FourierTomographyOptions plan() const {
+    return {.slices = slices, .units = ProjectionUnits::LineIntegrals, .tolerance = 1e-5};
+  }
+  LeastSquaresShape problem() const {
+    return {.data = {slices, views, width}, .images = {1, 1, pixels() + 2 * views}, .independent = false};
+  }
+};
+
+/// @param whole  the detector sees all of the object; otherwise slices are half as wide again
+Rows coarse_rows(std::int64_t slices, std::int64_t views, int width, double centre, int bin, bool whole) {
+  const int seen = width / bin, margin = whole ? 0 : seen / 4;
+  return {slices, views, seen + 2 * margin, margin, (centre + 0.5) / bin - 0.5 + margin, bin};
+}
+
 /// Slices and changes of views, [slices, n, n] and [2, views] one behind the other, to the change of sinograms. Slices
-/// are unknown but for a filter, without which conjugate gradients would take several times as many iterations.
+/// are unknown but for a filter, without which conjugate gradients would take several times as many iterations. They are
+/// 0 where not all rows see them (InAllRows).
 class JointPair {
 public:
-  JointPair(const Space& space, const ViewSlopes<Space, float>& plan, std::int64_t slices, std::int64_t views,
-            int width)
-      : plan_(plan), slices_(slices), views_(views), width_(width),
-        of_angles_(allocate<Sinograms>("of_angles", slices, views, width)),
-        of_shifts_(allocate<Sinograms>("of_shifts", slices, views, width)),
-        scale_(allocate<DeviceView<float*>>("scale", 2 * views)),
-        sums_(allocate<DeviceView<double*>>("sums", 2 * views)),
-        images_(allocate<Slices>("images", slices, width, width)),
-        spectra_(allocate<DeviceView<Kokkos::complex<float>***>>("spectra", slices, width, width / 2 + 1)),
-        forward_(space, {width, width}, slices),
-        backward_(space, {width, width}, slices, {.direction = FFTDirection::Backward}) {
+  JointPair(const Space& space, const ViewSlopes<Space, float>& plan, const Rows& shape, const Views& places)
+      : plan_(plan), shape_(shape), slices_(shape.slices), views_(shape.views), width_(shape.width),
+        support_(allocate<DeviceView<float**>>("support", width_, width_)),
+        of_angles_(allocate<Sinograms>("of_angles", slices_, views_, width_)),
+        of_shifts_(allocate<Sinograms>("of_shifts", slices_, views_, width_)),
+        scale_(allocate<DeviceView<float*>>("scale", 2 * views_)),
+        sums_(allocate<DeviceView<double*>>("sums", 2 * views_)),
+        images_(allocate<Slices>("images", slices_, width_, width_)),
+        spectra_(allocate<DeviceView<Kokkos::complex<float>***>>("spectra", slices_, width_, width_ / 2 + 1)),
+        forward_(space, {width_, width_}, slices_),
+        backward_(space, {width_, width_}, slices_, {.direction = FFTDirection::Backward}) {
     for (const auto& slopes : {of_angles_, of_shifts_}) // until they are taken, changes of views do nothing
       Kokkos::deep_copy(space, slopes, 0);
     Kokkos::deep_copy(space, scale_, 0);
+    const auto axes = allocate<DeviceView<float**>>("axes", views_, 3);
+    const auto on_host = Kokkos::create_mirror_view(axes);
+    const ParallelBeamGeometry geometry = shape.geometry(places);
+    for (std::size_t p = 0; p < std::size_t(views_); ++p) {
+      on_host(p, 0) = float(std::cos(geometry.angles[p])),
+                 on_host(p, 1) = float(std::sin(geometry.angles[p]));
+      on_host(p, 2) = float(*geometry.centre + (geometry.shifts.empty() ? 0 : geometry.shifts[p]));
+    }
+    Kokkos::deep_copy(axes, on_host);
+    for_each(space, std::int64_t(support_.size()), InAllRows{axes.data(), support_.data(), views_, width_});
   }
 
   /// Takes the slopes at some slices. Changes are scaled so that they count as much as a pixel does.
   void linearise(const Space& space, const Slices& slices, bool angles) {
     plan_.slopes(space, slices, of_angles_, of_shifts_);
+    keep_seen(space, of_angles_), keep_seen(space, of_shifts_);
     sum(space, of_angles_, of_shifts_, of_angles_, of_shifts_);
     const auto squares = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), sums_);
     const auto scale = Kokkos::create_mirror_view(scale_);
@@ -146,36 +228,42 @@ public:
 
   template <class In, class Out>
   void project(const Space& space, const In& unknowns, const Out& rows) const {
-    sharpen(space, unknowns, images_);
-    plan_.project(space, images_, rows);
-    for_each(space, std::int64_t(rows.size()),
-             AddSlopes{rows.data(), of_angles_.data(), of_shifts_.data(), unknowns.data() + pixels(),
+    slices_of(space, unknowns, images_);
+    project_slices(space, images_, rows);
+    for_each(space, shape_.size(),
+             AddSlopes{rows.data(), of_angles_.data(), of_shifts_.data(), unknowns.data() + shape_.pixels(),
                        scale_.data(), views_, width_});
   }
   template <class In, class Out>
   void backproject(const Space& space, const In& rows, const Out& unknowns) const {
     plan_.backproject(space, rows, images_);
+    keep_support(space, images_);
     sharpen(space, images_, unknowns);
     const Part<const float***> values(rows.data(), slices_, views_, width_);
     sum(space, of_angles_, of_shifts_, values, values);
     for_each(space, 2 * views_,
-             ScaleSums{sums_.data(), scale_.data(), unknowns.data() + pixels(),
+             ScaleSums{sums_.data(), scale_.data(), unknowns.data() + shape_.pixels(),
                        float(std::numbers::pi / double(views_))});
   }
 
-  /// The filter of slices, which is its own transpose; both are the first part of unknowns.
+  /// Rows of slices, as the detector sees them.
+  template <class Out>
+  void project_slices(const Space& space, const Slices& slices, const Out& rows) const {
+    plan_.project(space, slices, rows);
+    keep_seen(space, rows);
+  }
+
+  /// The slices that unknowns say.
   template <class In, class Out>
-  void sharpen(const Space& space, const In& in, const Out& out) const {
-    forward_.execute(space, Part<const float***>(in.data(), slices_, width_, width_), spectra_);
-    const double scale = 1 / (std::sqrt(double(width_) * double(views_)) * width_ * width_);
-    for_each(space, std::int64_t(spectra_.size()), Sharpen{spectra_.data(), width_, float(scale)});
-    backward_.execute(space, spectra_, Part<float***>(out.data(), slices_, width_, width_));
+  void slices_of(const Space& space, const In& unknowns, const Out& slices) const {
+    sharpen(space, unknowns, slices);
+    keep_support(space, slices);
   }
 
   /// Changes of angles and of shifts.
   std::vector<double> changes(const float* unknowns) const {
     const auto values = Kokkos::create_mirror_view_and_copy(
-        Kokkos::HostSpace(), Part<const float*>(unknowns + pixels(), 2 * views_));
+        Kokkos::HostSpace(), Part<const float*>(unknowns + shape_.pixels(), 2 * views_));
     const auto scale = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), scale_);
     std::vector<double> result;
     for (std::int64_t i = 0; i < 2 * views_; ++i)
@@ -184,7 +272,25 @@ public:
   }
 
 private:
-  std::int64_t pixels() const { return slices_ * width_ * width_; }
+  /// The filter of slices, which is its own transpose.
+  template <class In, class Out>
+  void sharpen(const Space& space, const In& in, const Out& out) const {
+    forward_.execute(space, Part<const float***>(in.data(), slices_, width_, width_), spectra_);
+    const double scale = 1 / (std::sqrt(double(width_) * double(views_)) * width_ * width_);
+    for_each(space, std::int64_t(spectra_.size()), Sharpen{spectra_.data(), width_, float(scale)});
+    backward_.execute(space, spectra_, Part<float***>(out.data(), slices_, width_, width_));
+  }
+
+  template <class Out>
+  void keep_seen(const Space& space, const Out& rows) const {
+    if (shape_.margin > 0)
+      for_each(space, shape_.size(), KeepSeen{rows.data(), width_, shape_.margin});
+  }
+  template <class Images>
+  void keep_support(const Space& space, const Images& slices) const {
+    for_each(space, shape_.pixels(),
+             KeepSupport{support_.data(), slices.data(), std::int64_t(support_.size())});
+  }
   template <class A, class B>
   void sum(const Space& space, const Sinograms& of_angles, const Sinograms& of_shifts, const A& with_angles,
            const B& with_shifts) const {
@@ -193,8 +299,10 @@ private:
   }
 
   const ViewSlopes<Space, float>& plan_;
+  Rows shape_;
   std::int64_t slices_, views_;
   int width_;
+  DeviceView<float**> support_;
   Sinograms of_angles_, of_shifts_;
   DeviceView<float*> scale_;
   DeviceView<double*> sums_;
@@ -203,26 +311,6 @@ private:
   FFT<Space, 2, float, Kokkos::complex<float>> forward_;
   FFT<Space, 2, Kokkos::complex<float>, float> backward_;
 };
-
-ParallelBeamGeometry coarse_geometry(const Views& views, int width, double centre, int bin) {
-  ParallelBeamGeometry geometry{.angles = views.angles,
-                                .width = width / bin,
-                                .centre = (centre + 0.5) / bin - 0.5,
-                                .shifts = views.shifts};
-  for (double& shift : geometry.shifts)
-    shift /= bin;
-  return geometry;
-}
-
-FourierTomographyOptions plan_options(std::int64_t slices) {
-  return {.slices = slices, .units = ProjectionUnits::LineIntegrals, .tolerance = 1e-5};
-}
-
-LeastSquaresShape joint_shape(std::int64_t slices, std::int64_t views, int width) {
-  return {.data = {slices, views, width},
-          .images = {1, 1, slices * width * width + 2 * views},
-          .independent = false};
-}
 
 /// Leaves out what no data say: a turn of everything, and the shifts of an object that is elsewhere.
 void fix_gauge(const std::vector<double>& before, Views& views) {
@@ -237,34 +325,76 @@ void fix_gauge(const std::vector<double>& before, Views& views) {
     views.shifts[p] -= fit.at(views.angles[p]) - fit.constant();
 }
 
-/// Shifts by the centres of mass of the rows, which go along with a constant, a cosine and a sine of the angle where
-/// nothing drifts; empty where views do not have the same mass, so that the detector did not see all of the object.
-std::vector<double> mass_shifts(const Sinograms& sinograms, const std::vector<double>& angles) {
+/// What rows say at once.
+struct FirstLook {
+  bool whole = true;          ///< the detector sees all of the object
+  std::vector<double> shifts; ///< by centres of mass; empty where no row tells
+};
+
+/// Sums over columns of a row in a view.
+struct RowSums {
+  double mass = 0, moment = 0;
+  std::array<double, 2> edges{}, rough{}; ///< of some columns on either side: values, squares of their steps
+};
+
+/// Whether rows end in air on either side, beyond noise: means over neighbouring views, and their errors.
+bool ends_in_air(const std::vector<RowSums>& views, double mean, int columns) {
+  constexpr std::size_t groups = 12;
+  for (std::size_t side = 0; side < 2; ++side)
+    for (std::size_t group = 0; group < groups; ++group) {
+      const std::size_t first = group * views.size() / groups, end = (group + 1) * views.size() / groups;
+      const double values = double(end - first) * columns;
+      double sum = 0, rough = 0;
+      for (std::size_t p = first; p < end; ++p)
+        sum += views[p].edges[side], rough += views[p].rough[side];
+      const double error = std::sqrt(rough / (2 * values)) / std::sqrt(values);
+      if (sum / values > 0.02 * mean + 3 * error)
+        return false;
+    }
+  return true;
+}
+
+/// Centres of mass go along with a constant, a cosine and a sine of the angle where nothing drifts. They say nothing
+/// where views do not have the same mass or do not end in air: 1 % of the mass beyond the detector is a pixel or more.
+FirstLook first_look(const Sinograms& sinograms, const std::vector<double>& angles, double centre) {
   const auto values = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), sinograms);
   const std::size_t rows = values.extent(0), count = values.extent(1), width = values.extent(2);
+  const std::size_t columns = std::max<std::size_t>(2, width / 50);
+  FirstLook look;
   std::vector<double> shifts(count);
   double all = 0;
   for (std::size_t row = 0; row < rows; ++row) {
-    std::vector<double> masses(count), centres(count);
+    std::vector<RowSums> views(count);
+    std::vector<double> centres(count);
     double mass = 0, spread = 0;
     for (std::size_t p = 0; p < count; ++p) {
+      RowSums& sums = views[p];
       for (std::size_t x = 0; x < width; ++x)
-        masses[p] += values(row, p, x), centres[p] += values(row, p, x) * double(x);
-      centres[p] /= masses[p];
-      mass += masses[p] / double(count);
+        sums.mass += values(row, p, x), sums.moment += values(row, p, x) * double(x);
+      for (std::size_t i = 0; i < columns; ++i)
+        for (std::size_t side = 0; side < 2; ++side) {
+          const double value = values(row, p, side ? width - 1 - i : i);
+          sums.edges[side] += value;
+          sums.rough[side] += std::pow(value - values(row, p, side ? width - 2 - i : i + 1), 2);
+        }
+      centres[p] = sums.moment / sums.mass;
+      mass += sums.mass / double(count);
     }
-    for (const double of_view : masses)
-      spread += std::pow(of_view / mass - 1, 2) / double(count);
-    if (!(mass > 0) || !(spread < 0.05 * 0.05))
-      continue;
-    const WaveFit fit(angles, centres);
-    for (std::size_t p = 0; p < count; ++p)
-      shifts[p] += mass * (centres[p] - fit.at(angles[p]));
-    all += mass;
+    for (const RowSums& sums : views)
+      spread += std::pow(sums.mass / mass - 1, 2) / double(count);
+    if (!ends_in_air(views, std::abs(mass) / double(width), int(columns)))
+      look.whole = false;
+    else if (mass > 0 && spread < 0.05 * 0.05) {
+      const WaveFit fit(angles, centres);
+      for (std::size_t p = 0; p < count; ++p)
+        shifts[p] += mass * (centres[p] - fit.at(angles[p]) + fit.constant() - centre);
+      all += mass;
+    }
   }
-  for (double& shift : shifts)
-    shift /= all;
-  return all > 0 ? shifts : std::vector<double>();
+  if (all > 0)
+    for (double& shift : shifts)
+      look.shifts.push_back(shift / all);
+  return look;
 }
 
 /// Iterations that are counted one by one, as each may take seconds.
@@ -272,26 +402,31 @@ LeastSquaresOptions counted(int iterations, Progress& progress) {
   return {.iterations = iterations, .progress = [&progress](int) { progress.add(1); }};
 }
 
+/// Slices and changes of views, which are 0.
+DeviceView<float***> unknowns_of(const Space& space, const Rows& rows) {
+  const auto values = allocate<DeviceView<float***>>("unknowns", 1, 1, rows.problem().images[2]);
+  Kokkos::deep_copy(space, values, 0);
+  return values;
+}
+
+Sinograms binned(const Space& space, const Sinograms& sinograms, const Rows& rows) {
+  const auto data = allocate<Sinograms>("binned", rows.slices, rows.views, rows.width);
+  for_each(
+      space, rows.size(),
+      BinRows{sinograms.data(), data.data(), int(sinograms.extent(2)), rows.width, rows.margin, rows.bin});
+  return data;
+}
+
 /// The root mean square of what slices leave of sinograms after some iterations.
-double residual_of(const Space& space, const Sinograms& data, const Views& views, int width, double centre,
-                   int bin, Progress& progress) {
-  const auto slices = std::int64_t(data.extent(0)), count = std::int64_t(data.extent(1));
-  const int n = int(data.extent(2));
-  const ViewSlopes<Space, float> plan(space, coarse_geometry(views, width, centre, bin),
-                                      plan_options(slices));
-  const JointPair pair(space, plan, slices, count, n);
-  const LeastSquaresSolver<Space, float> solver(space, joint_shape(slices, count, n));
-  const auto change = allocate<DeviceView<float***>>("change", 1, 1, slices * n * n + 2 * count);
-  const auto rest = allocate<Sinograms>("rest", slices, count, n);
-  Kokkos::deep_copy(space, change, 0);
-  solver.solve(space, pair, data, change, counted(first_iterations, progress));
-  pair.project(space, change, rest);
-  double squares = 0;
-  Kokkos::parallel_reduce(
-      "Bracewell::examples::residual",
-      Kokkos::RangePolicy<Space, Kokkos::IndexType<std::int64_t>>(space, 0, std::int64_t(rest.size())),
-      SquareOfDifference{data.data(), rest.data()}, squares);
-  return std::sqrt(squares / double(rest.size()));
+double residual_of(const Space& space, const Sinograms& sinograms, const Views& views, const Rows& rows,
+                   Progress& progress) {
+  const ViewSlopes<Space, float> plan(space, rows.geometry(views), rows.plan());
+  const JointPair pair(space, plan, rows, views);
+  const LeastSquaresSolver<Space, float> solver(space, rows.problem());
+  solver.solve(space, pair, binned(space, sinograms, rows), unknowns_of(space, rows),
+               counted(first_iterations, progress));
+  return std::sqrt(solver.residuals(space).front() /
+                   double(rows.slices * rows.views * (rows.width - 2 * rows.margin)));
 }
 
 } // namespace
@@ -315,75 +450,70 @@ std::int64_t aligned_rows(int width, std::int64_t views, bool angles) {
 }
 
 double alignment_bytes(const Space& space, const Views& views, int width, std::int64_t rows) {
-  const int bin = levels(width, true).back().bin, coarse = width / bin;
+  const int bin = levels(width, true).back().bin;
   const auto count = std::int64_t(views.angles.size());
-  return double(ViewSlopes<Space, float>::bytes_needed(space, coarse_geometry(views, width, width / 2.0, bin),
-                                                       plan_options(rows))) +
-         double(LeastSquaresSolver<Space, float>::bytes_needed(space, joint_shape(rows, count, coarse))) +
-         4.0 * double(rows) * double(count) * (width + 4 * coarse) +
-         20.0 * double(rows) * coarse * double(coarse);
+  const Rows shape = coarse_rows(rows, count, width, width / 2.0, bin, false);
+  return double(ViewSlopes<Space, float>::bytes_needed(space, shape.geometry(views), shape.plan())) +
+         double(LeastSquaresSolver<Space, float>::bytes_needed(space, shape.problem())) +
+         4.0 * double(rows) * double(count) * (width + 4 * shape.width) + 24.0 * double(shape.pixels());
 }
 
 Alignment align_views(const Space& space, const Sinograms& sinograms, const Views& before, double centre,
                       bool angles, Progress& progress) {
   const auto slices = std::int64_t(sinograms.extent(0)), count = std::int64_t(sinograms.extent(1));
   const int width = int(sinograms.extent(2)), finest = levels(width, angles).back().bin;
-  const auto binned = [&](int bin) {
-    const auto data = allocate<Sinograms>("binned", slices, count, width / bin);
-    for_each(space, std::int64_t(data.size()),
-             BinRows{sinograms.data(), data.data(), width, width / bin, bin});
-    return data;
-  };
   Views views = before;
-  views.shifts = mass_shifts(sinograms, before.angles);
-  std::vector<Views> candidates{before};
-  if (views.shifts.empty())
+  const auto [whole, by_mass] = first_look(sinograms, before.angles, centre);
+  views.shifts = by_mass;
+  std::vector<Views> candidates;
+  if (by_mass.empty())
     views.shifts.resize(views.angles.size());
   else
     candidates.push_back(views);
   for (const Level& level : levels(width, angles)) {
-    const int bin = level.bin, n = width / bin;
-    const Sinograms data = binned(bin), rest = allocate<Sinograms>("rest", slices, count, n);
-    const LeastSquaresSolver<Space, float> solver(space, joint_shape(slices, count, n));
-    const auto images = allocate<DeviceView<float***>>("images", 1, 1, slices * n * n + 2 * count),
-               change = allocate<DeviceView<float***>>("change", 1, 1, slices * n * n + 2 * count);
-    const Slices now(images.data(), std::size_t(slices), std::size_t(n), std::size_t(n));
-    Kokkos::deep_copy(space, change, 0);
+    if (!angles && !by_mass.empty() && level.bin > finest)
+      continue; // centres of mass are nearer than wide pixels tell
+    const Rows rows = coarse_rows(slices, count, width, centre, level.bin, whole);
+    const int n = rows.width;
+    const Sinograms data = binned(space, sinograms, rows),
+                    rest = allocate<Sinograms>("rest", slices, count, n);
+    const LeastSquaresSolver<Space, float> solver(space, rows.problem());
+    const auto change = unknowns_of(space, rows);
+    const auto now = allocate<Slices>("now", slices, n, n),
+               changed = allocate<Slices>("changed", slices, n, n);
     for (int step = 0; step < level.steps; ++step) {
-      const ViewSlopes<Space, float> plan(space, coarse_geometry(views, width, centre, bin),
-                                          plan_options(slices));
-      JointPair pair(space, plan, slices, count, n);
+      const ViewSlopes<Space, float> plan(space, rows.geometry(views), rows.plan());
+      JointPair pair(space, plan, rows, views);
       if (step == 0) // slices alone
       {
         solver.solve(space, pair, data, change, counted(first_iterations, progress));
-        pair.sharpen(space, change, images);
+        pair.slices_of(space, change, now);
       }
       pair.linearise(space, now, angles);
-      plan.project(space, now, rest);
-      for_each(space, std::int64_t(rest.size()), TakeFrom{data.data(), rest.data()});
+      pair.project_slices(space, now, rest);
+      for_each(space, rows.size(), TakeFrom{data.data(), rest.data()});
       Kokkos::deep_copy(space, change, 0);
       solver.solve(space, pair, rest, change, counted(level.iterations, progress));
       const std::vector<double> changes = pair.changes(change.data());
-      pair.sharpen(space, change, change);
-      for_each(space, std::int64_t(now.size()), Add{change.data(), images.data()});
+      pair.slices_of(space, change, changed);
+      for_each(space, rows.pixels(), Add{changed.data(), now.data()});
       for (std::size_t p = 0; p < views.angles.size(); ++p) {
         views.angles[p] += changes[p];
-        views.shifts[p] += bin * changes[p + views.angles.size()];
+        views.shifts[p] += level.bin * changes[p + views.angles.size()];
       }
     }
   }
   fix_gauge(before.angles, views);
   candidates.push_back(views);
-  // What fits the data best is taken, and what the scan said unless that is better.
-  const Sinograms data = binned(finest);
-  Alignment result;
+  // What fits the data better is taken; noise and what pixels cannot say let any search fit a little better.
+  const Rows rows = coarse_rows(slices, count, width, centre, finest, whole);
+  const double own = residual_of(space, sinograms, before, rows, progress);
+  Alignment result{before, own, own};
   for (const Views& candidate : candidates) {
-    const double residual = residual_of(space, data, candidate, width, centre, finest, progress);
-    const bool is_first = &candidate == &candidates.front();
-    if (is_first)
-      result = {before, residual, residual};
-    else if (residual < std::min(0.98 * result.before, result.after))
-      result.views = candidate, result.after = residual;
+    const double residual = residual_of(space, sinograms, candidate, rows, progress),
+                 least = std::min(better_than_scan * own, result.after);
+    if (residual < least * (result.after < own ? better_than_masses : 1))
+      result = {candidate, own, residual};
   }
   return result;
 }

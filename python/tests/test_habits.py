@@ -8,6 +8,7 @@ import shlex
 import subprocess
 
 import bracewell
+import fuzz_arguments
 import numpy as np
 import pytest
 from bracewell import finufft
@@ -23,7 +24,8 @@ def run(script):
 
 
 FORK = """
-import os, sys, numpy as np, bracewell
+import os, sys, warnings, numpy as np, bracewell
+warnings.simplefilter("ignore", DeprecationWarning)  # of Python 3.12, where any library has threads
 def work():
     return bracewell.Tomography(np.arange(9) * np.pi / 9, 16).backproject(np.ones((9, 16))).shape
 def child():
@@ -97,6 +99,7 @@ matrices = np.linalg.qr(np.random.default_rng(0).normal(size=(1, 100000, 3, 3)))
 volume = np.ones((1, 32, 32, 17), complex)
 few, sinogram = bracewell.Tomography(np.arange(20) * np.pi / 20, 32, units="line_integrals"), np.ones((20, 32))
 before = few.project(np.eye(32))
+signal.signal(signal.SIGINT, signal.default_int_handler)  # which jobs in the background ignore
 threading.Timer(0.5, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
 try:
     WORK
@@ -294,6 +297,10 @@ ROWS = np.ones((2, 6, 5))
 def test_words_and_numbers_are_named(call, words):
     with pytest.raises((TypeError, ValueError), match=words):
         call()
+
+
+def test_arguments_of_another_kind_end_in_a_sentence():
+    assert not list(fuzz_arguments.unnamed(3))
 
 
 def test_a_sign_of_zero_is_plus_as_in_finufft(rng):

@@ -71,6 +71,34 @@ def test_physics_of_deepinv_pass_its_check(rng):
     assert (physics.A_dagger(y) - x).norm() < 0.5 * x.norm() and physics.fbp(y).shape == x.shape
 
 
+@pytest.mark.parametrize("side", [9, 20])  # a probe on a larger object, whose windows may leave it, and one of the object's size
+def test_a_fidelity_for_deepinvs_ptychography_is_its_own(side):
+    torch = pytest.importorskip("torch", reason="PyTorch is not installed")
+    deepinv = pytest.importorskip("deepinv", reason="deepinv is not installed")
+    from bracewell.hubs.deepinv import PtychographyFidelity
+
+    torch.manual_seed(1)
+    n = 20
+    def wave(*shape):
+        return torch.randn(*shape, dtype=torch.complex128)
+
+    physics = deepinv.physics.Ptychography((1, n, n), wave(1, side, side), torch.randint(-7, 8, (6, 2)))
+    x = wave(2, 1, n, n)
+    y = physics.A(wave(2, 1, n, n))
+    for loss, theirs in (("least_squares", deepinv.optim.L2()), ("amplitude", deepinv.optim.AmplitudeLoss())):
+        ours = PtychographyFidelity(loss)
+        for patterns in (y, y * 2, y.mul_(1.5)):  # others, and changed in place
+            assert torch.allclose(ours.fn(x, patterns, physics), theirs.fn(x, patterns, physics), rtol=1e-6)
+            slope = theirs.grad(x, patterns, physics)
+            assert (ours.grad(x, patterns, physics) - slope).norm() < 1e-6 * slope.norm()
+        along = wave(2, 1, n, n)
+        ahead, back = (ours.fn(x + step * along, y, physics) for step in (1e-5, -1e-5))
+        slopes = (ours.grad(x, y, physics).conj() * along).real.sum((1, 2, 3))
+        assert torch.allclose((ahead - back) / 2e-5, slopes, rtol=1e-5)
+    with pytest.raises(TypeError, match="physics: expected deepinv's Ptychography, found LinearPhysics"):
+        ours.fn(x, y, deepinv.physics.LinearPhysics())
+
+
 def test_a_back_end_of_mri_nufft_is_its_transform(rng):
     mrinufft = pytest.importorskip("mrinufft", reason="MRI-NUFFT is not installed")
     import bracewell.hubs.mrinufft  # noqa: F401

@@ -577,6 +577,79 @@ TEMPLATE_TEST_CASE("an expectation by tiles is what brute force finds", "", floa
     check_tiles<TestType>(*one);
 }
 
+namespace {
+/// The best candidates by a team of several threads, which GPUs have and hosts do not take by themselves, beside sorting.
+template <class T>
+void check_ranks(int team, int ranks, int levels) {
+  constexpr int images = 3, poses = 150, shifts = 7, tiles = 3, entries = poses * shifts,
+                parts = (poses + Impl::part_poses - 1) / Impl::part_poses;
+  CAPTURE(team, ranks, levels);
+  const Space space;
+  std::mt19937 engine(unsigned(13 * ranks + levels));
+  std::uniform_int_distribution<int> level(0, levels - 1);
+  using Candidate = Impl::RankedCandidate<T>;
+  std::vector<std::vector<Candidate>> all(images);
+  const View<Candidate*> ranked("ranked", size_t(images * ranks)), fresh("fresh", size_t(2 * images * ranks));
+  fill_with(ranked, [](size_t) { return Candidate(); });
+  for (int k = 0; k < tiles; ++k) {
+    const View<T*> values("values", size_t(images * entries));
+    const View<Impl::PartSum<T>*> sums("sums", size_t(images * parts));
+    const View<int64_t*> first("first", images + 1);
+    fill_with(values, [&](size_t) { return T(level(engine) - levels / 2) / 37; });
+    if (k == 1)
+      fill_with(values, [&](size_t i) { return i % 501 == 77 ? T(NAN) : i % 3 ? T(0) : T(-0.0); });
+    fill_with(first, [](size_t i) { return std::array{100, 290, 290, 500}[i]; }); // the second has none
+    Impl::CandidateTile<T> tile{.values = values.data(),
+                                .images = images,
+                                .poses = poses,
+                                .shifts = shifts,
+                                .class_index = k,
+                                .first_pose = 150 * k,
+                                .first_part = 0,
+                                .parts_of_image = parts};
+    if (k != 1)
+      tile.ranges.first = first.data();
+    Kokkos::parallel_for("sums", Kokkos::TeamPolicy<Space>(space, images * parts, 1),
+                         Impl::SumPosteriorParts<T>{tile, sums.data()});
+    Kokkos::parallel_for("rank", Impl::RankCandidates<T>::policy(space, images, team),
+                         Impl::RankCandidates<T>{tile, sums.data(), ranked.data(), ranks, fresh.data()});
+    space.fence();
+    const auto host = on_host(values);
+    for (int i = 0; i < images; ++i)
+      for (int e = 0; e < entries; ++e) {
+        const int64_t pose = tile.first_pose + e / shifts;
+        const std::array bounds{100, 290, 290, 500};
+        if (k != 1 && (pose < bounds[size_t(i)] || pose >= bounds[size_t(i) + 1]))
+          continue;
+        const T key = host(size_t(i * entries + e));
+        all[size_t(i)].push_back(
+            {std::isfinite(key) ? -key / 2 : Impl::LogWeight<T>::poison, k, e % shifts, pose});
+      }
+  }
+  const auto found = on_host(ranked);
+  for (size_t i = 0; i < images; ++i) {
+    std::stable_sort(all[i].begin(), all[i].end(),
+                     [](const Candidate& a, const Candidate& b) { return a.log_weight > b.log_weight; });
+    all[i].resize(size_t(ranks));
+    size_t wrong = 0;
+    for (size_t r = 0; r < size_t(ranks); ++r) {
+      const auto &is = found(i * size_t(ranks) + r), &right = all[i][r];
+      wrong += is.log_weight != right.log_weight || is.class_index != right.class_index ||
+               is.pose != right.pose || is.shift != right.shift;
+    }
+    CHECK(wrong == 0);
+  }
+}
+} // namespace
+
+TEMPLATE_TEST_CASE("teams of threads rank candidates as sorting does", "", float, double) {
+  const int most = Impl::is_host<Space> ? std::min(2, int(Space().concurrency())) : 256;
+  for (const int team : {1, most})
+    for (const int ranks : {1, 5, 128, 2000})
+      for (const int levels : {2, 50, 1 << 30}) // many candidates, or none, have the same weight
+        check_ranks<TestType>(team, ranks, levels);
+}
+
 TEST_CASE("sums have at least the share of the posterior that is asked for") {
   std::vector<int> counts; // where scores are kept the limit is found, else it is bounded
   for (const int64_t bytes : {int64_t(0), int64_t(1) << 20}) {

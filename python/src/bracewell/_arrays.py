@@ -76,16 +76,54 @@ def number(name: str, value: Any) -> Any:
     return None if value is None else real(name, value)
 
 
-def whole(name: str, value: Any) -> int:
-    """A whole number.
+def reals(name: str, values: Any) -> list[float]:
+    """Real numbers.
 
     Raises:
         TypeError: where it is something else.
     """
+    return [real(name, value) for value in each("", name, values, "numbers")]
+
+
+def each(function: str, name: str, values: Any, kind: str) -> tuple:
+    """What a sequence has.
+
+    Raises:
+        TypeError: where it is none.
+    """
     try:
-        return operator.index(value)
+        return tuple(values)
+    except TypeError:
+        function = f"bracewell.{function}" if function else "bracewell"
+        raise TypeError(f"{function}: {name}: expected {kind}, found {brief(values)}") from None
+
+
+def whole(name: str, value: Any, *, default: Optional[int] = None, least: int = -2**31, most: int = 2**31 - 1) -> int:
+    """A whole number, in place of None the default.
+
+    Raises:
+        TypeError: where it is something else.
+        ValueError: where it is less than `least` or more than `most`.
+    """
+    try:
+        found = operator.index(default if value is None and default is not None else value)
     except TypeError:
         raise TypeError(f"bracewell: {name}: expected a whole number, found {brief(value)}") from None
+    if not least <= found <= most:
+        raise ValueError(f"bracewell: {name}: expected at {f'least {least}' if found < least else f'most {most}'}, found {found}")
+    return found
+
+
+def flag(name: str, value: Any) -> bool:
+    """True or False.
+
+    Raises:
+        TypeError: where it is an array of several.
+    """
+    try:
+        return bool(value)
+    except (TypeError, ValueError):
+        raise TypeError(f"bracewell: {name}: expected True or False, found {brief(value)}") from None
 
 
 def wholes(name: str, values: Any) -> tuple[int, ...]:
@@ -94,11 +132,7 @@ def wholes(name: str, values: Any) -> tuple[int, ...]:
     Raises:
         TypeError: where it is something else.
     """
-    try:
-        values = tuple(values)
-    except TypeError:
-        raise TypeError(f"bracewell: {name}: expected whole numbers, found {brief(values)}") from None
-    return tuple(whole(name, value) for value in values)
+    return tuple(whole(name, value) for value in each("", name, values, "whole numbers"))
 
 
 def word(function: str, name: str, value: Any, *expected: str) -> str:
@@ -114,6 +148,21 @@ def word(function: str, name: str, value: Any, *expected: str) -> str:
     if expected and value not in expected:
         raise ValueError(f"{function}: {name}: expected {' or '.join(expected)}, found {value}")
     return value
+
+
+def words(function: str, name: str, values: Any, *expected: str) -> tuple[str, ...]:
+    """Some of the words that are expected.
+
+    Raises:
+        TypeError: where they are something else.
+        ValueError: where one is another word.
+    """
+    of = f"{', '.join(expected[:-1])} and {expected[-1]}"
+    values = each(function, name, values, f"some of {of}")
+    for value in values:
+        if not isinstance(value, str) or value not in expected:
+            raise ValueError(f"bracewell.{function}: {name}: expected {of}, found {value if isinstance(value, str) else brief(value)}")
+    return values
 
 
 def as_real(array: Array, like: Optional[Array] = None) -> Array:
@@ -241,7 +290,7 @@ def copied(values: Any) -> Any:
     expect_plain(values)
     if library(values) == "torch":
         return values.detach().clone()
-    return values.copy() if hasattr(values, "copy") and hasattr(values, "shape") else on_host(values, "float64", "points")
+    return values.copy() if hasattr(values, "copy") and getattr(values, "shape", ()) != () else on_host(values, "float64", "points")
 
 
 def as_like(values: Any, like: Array, dtype: str) -> Array:
@@ -264,8 +313,8 @@ def as_weights(array: Array, like: Array) -> Array:
     return array if is_complex(array) else as_like(array, like, real_type(like))
 
 
-def on_host(values: Any, dtype: str, name: str = "values") -> numpy.ndarray:
-    """Values as a contiguous NumPy array of that type.
+def on_host(values: Any, dtype: Optional[str], name: str = "values") -> numpy.ndarray:
+    """Values as a contiguous NumPy array of that type, or of their own.
 
     Raises:
         TypeError: where they are no numbers.
@@ -277,7 +326,7 @@ def on_host(values: Any, dtype: str, name: str = "values") -> numpy.ndarray:
         values = values.get()
     try:
         return numpy.ascontiguousarray(values, dtype=dtype)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise TypeError(f"bracewell: {name}: expected numbers, found {brief(values)}") from None
 
 

@@ -106,6 +106,7 @@ def find_overlap(sinogram: Array, angles: Any, *, degrees: Optional[bool] = None
     Raises:
         ValueError: on values that are not finite, or the same everywhere.
     """
+    shape_of("find_overlap", "sinogram", sinogram)
     sinogram = as_real(sinogram)
     return _core.find_overlap(sinogram, _radians("find_overlap", angles, degrees), whole("least", least), _mask("find_overlap", valid, sinogram),
                               current_stream(sinogram, stream))

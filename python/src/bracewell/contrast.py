@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, Optional, Sequence
 import numpy
 
 from . import _core
-from ._arrays import Array, current_stream, empty, on_host, real, result, shape_of, wholes
+from ._arrays import Array, brief, current_stream, empty, on_host, real, result, shape_of, wholes, words
 from .projection import _half, _sizes
 
 
@@ -28,8 +28,14 @@ class CTFParameters(NamedTuple):
 
 def _numbers(parameters) -> numpy.ndarray:
     """``[P, 9]``"""
-    columns = numpy.broadcast_arrays(*(numpy.atleast_1d(on_host(value, "float64")) for value in parameters))
-    return numpy.stack(columns, axis=-1).reshape(-1, len(CTFParameters._fields))
+    if not isinstance(parameters, (tuple, list)) or len(parameters) != len(CTFParameters._fields):
+        raise TypeError(f"bracewell: parameters: expected CTFParameters, found {brief(parameters)}")
+    columns = [numpy.atleast_1d(on_host(value, "float64", name)) for name, value in zip(CTFParameters._fields, parameters)]
+    try:
+        return numpy.stack(numpy.broadcast_arrays(*columns), axis=-1).reshape(-1, len(columns))
+    except ValueError:
+        raise ValueError("bracewell: parameters: expected numbers and as many of each, found "
+                         f"{[len(column) for column in columns]}") from None
 
 
 def evaluate_ctf(parameters: CTFParameters, shape: Sequence[int], pixel_size: float, like: Array, *,
@@ -54,6 +60,8 @@ def evaluate_ctf(parameters: CTFParameters, shape: Sequence[int], pixel_size: fl
     """
     shape_of("evaluate_ctf", "like", like)
     numbers, sizes = _numbers(parameters), wholes("shape", shape)
+    if len(sizes) != 2:
+        raise ValueError(f"bracewell.evaluate_ctf: shape: expected (h, w), found {list(sizes)}")
     values = empty(like, (len(numbers), *_half(sizes)), "real")
     _core.evaluate_ctf(numbers.ravel().tolist(), real("pixel_size", pixel_size), values, sizes[-1], current_stream(like, stream))
     return result(values, like)
@@ -93,9 +101,7 @@ def filter_gradients(projections: Array, cotangent: Array, *, shared: Sequence[s
     columns = (0, *shape_of("filter_gradients", "projections", projections))[-1]
     _sizes("filter_gradients", "projections", projections, 2, 2 * (columns - 1))  # of either width
     extents = list(projections.shape)
-    for name in shared:
-        if name not in ("batches", "poses"):
-            raise ValueError(f"bracewell.filter_gradients: shared: expected batches and poses, found {name}")
+    for name in words("filter_gradients", "shared", shared, "batches", "poses"):
         extents[("batches", "poses").index(name)] = 1
     gradients = empty(projections, extents, "real")
     _core.filter_gradients(projections, cotangent, gradients, current_stream(projections, stream))

@@ -16,7 +16,7 @@ from typing import Any, Optional, Sequence, Union
 import numpy
 
 from . import finufft as _finufft
-from ._arrays import library
+from ._arrays import library, on_host, real, whole
 
 __all__ = ["Plan", "nufft1d1", "nufft1d2", "nufft1d3", "nufft2d1", "nufft2d2", "nufft2d3", "nufft3d1", "nufft3d2", "nufft3d3"]
 
@@ -30,7 +30,7 @@ def _own(array: Any) -> Any:
         import cupy
 
         return cupy.asarray(array)
-    return array if hasattr(array, "shape") else numpy.asarray(array)
+    return array if hasattr(array, "shape") else on_host(array, None)
 
 
 def _space_of(array: Any) -> Any:
@@ -74,8 +74,8 @@ class Plan(_finufft.Plan):
         if alone:
             raise ValueError("bracewell.cufinufft.Plan: gpu_spreadinterponly: expected 0, as transforms are whole, found 1")
         super().__init__(nufft_type, n_modes, n_trans, eps, isign, dtype, modeord=modeord)
-        self._oversampling = float(oversampling) or None
-        self._given_stream = int(stream or 0)
+        self._oversampling = real("upsampfac", oversampling) or None
+        self._given_stream = whole("gpu_stream", stream, default=0, most=2**64 - 1)
 
     def setpts(self, x: Any, y: Any = None, z: Any = None, s: Any = None, t: Any = None, u: Any = None) -> None:
         """The points, radians, a vector for every axis; they replace those of before. Of type 3 also the targets s, t, u."""
@@ -91,9 +91,9 @@ class Plan(_finufft.Plan):
 
         return result if out is None else out  # whose view it may be
 
-    def _taken(self, values, dtype):
+    def _taken(self, values, dtype, name="data"):
         if self._space is numpy:
-            return numpy.ascontiguousarray(values, dtype)
+            return super()._taken(values, dtype, name)
         if self._space.__name__ == "torch":
             return self._space.as_tensor(values, dtype=getattr(self._space, str(dtype))).contiguous()
         return self._space.ascontiguousarray(self._space.asarray(values), dtype)

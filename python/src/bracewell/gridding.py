@@ -7,7 +7,7 @@ from typing import Any, Optional, Sequence
 
 from . import _core
 from ._arrays import (Array, Planned, as_complex, as_like, as_real, copied, current_stream, empty, expect_shape, is_complex,
-                      number, place, real_type, result, wholes)
+                      number, place, real, real_type, result, wholes)
 
 
 class _PlannedForSlices(Planned):
@@ -15,7 +15,7 @@ class _PlannedForSlices(Planned):
     points at its next call."""
 
     def __init__(self, name, tolerance, oversampling):
-        self._name, self._options, self._plans = name, (number("tolerance", tolerance), number("oversampling", oversampling)), {}
+        self._name, self._options, self._plans = name, (real("tolerance", tolerance), number("oversampling", oversampling)), {}
         self._points_set = 0  # how often
 
     tolerance = property(lambda self: self._options[0])

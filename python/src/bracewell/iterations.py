@@ -62,9 +62,7 @@ class LeastSquaresSolver(Planned):
         """
         if denoise is not None and (self.method == "total_variation" or discrepancy):
             raise ValueError("bracewell.LeastSquaresSolver: denoise: expected none with total_variation or a discrepancy, found one")
-        iterations, denoise_every = whole("iterations", iterations), whole("denoise_every", denoise_every)
-        if denoise_every < 1:
-            raise ValueError(f"bracewell.LeastSquaresSolver: denoise_every: expected at least 1, found {denoise_every}")
+        iterations, denoise_every = whole("iterations", iterations), whole("denoise_every", denoise_every, least=1)
         independent = isinstance(self.pair, Tomography)
         given, sinograms = sinograms, as_real(sinograms)
         sizes = (len(self.pair.angles), self.pair.width)

@@ -16,8 +16,7 @@ from __future__ import annotations
 from typing import NamedTuple, Optional, Sequence
 
 from . import _core
-from ._arrays import Array, current_stream, empty, expect_writable, result, shape_of, wholes, zeros
-from .points import _wanted
+from ._arrays import Array, current_stream, empty, expect_writable, result, shape_of, wholes, words, zeros
 
 
 def _of_rank(function: str, name: str, array: Array, axes: str) -> tuple[int, ...]:
@@ -92,7 +91,7 @@ def project_lines_gradients(volume: Array, matrices: Array, cotangent: Array, *,
         cotangent: real ``[B, P, h, w]``.
         wanted: some of volume, matrices and shifts.
     """
-    _wanted("project_lines_gradients", wanted, ("volume", "matrices", "shifts"))
+    wanted = words("project_lines_gradients", "wanted", wanted, "volume", "matrices", "shifts")
     given = {"volume": volume, "matrices": matrices, "shifts": shifts}
     if shifts is None and "shifts" in wanted:
         raise ValueError("bracewell.project_lines_gradients: wanted: expected shifts where they are given, found none")

@@ -17,7 +17,7 @@ from __future__ import annotations
 from typing import NamedTuple, Optional, Sequence
 
 from . import _core
-from ._arrays import Array, brief, current_stream, empty, expect_writable, is_complex, result, shape_of, wholes, word, zeros
+from ._arrays import Array, brief, current_stream, empty, expect_writable, is_complex, result, shape_of, whole, wholes, word, words, zeros
 from .projection import _half, _sizes
 
 
@@ -32,12 +32,6 @@ def _grid_width(function: str, grid: Array, width: Optional[int]) -> int:
 
 def _batches(*arrays: Array) -> int:
     return max(array.shape[0] for array in arrays)
-
-
-def _wanted(function: str, wanted: Sequence[str], names: Sequence[str]) -> None:
-    for name in wanted:
-        if name not in names:
-            raise ValueError(f"bracewell.{function}: wanted: expected {' and '.join(names)}, found {name}")
 
 
 def _words(function: str, interpolation: str, mates: str) -> tuple[str, str]:
@@ -98,7 +92,10 @@ def insert(values: Array, points: Array, *, shape: Optional[Sequence[int]] = Non
         if shape is None:
             raise ValueError("bracewell.insert: shape: expected the sizes of the grid, or out, found neither")
         sizes = wholes("shape", shape)
-        out = zeros(values, (values.shape[0] if batches is None else batches, *(_half(sizes) if half else sizes)),
+        if not sizes:
+            raise ValueError("bracewell.insert: shape: expected ((D,) H, W), found none")
+        count = whole("batches", batches, default=(*values.shape, 0)[0], least=0)
+        out = zeros(values, (count, *(_half(sizes) if half else sizes)),
                     "complex" if half else "real")
         full = sizes[-1] if half else 0
     else:
@@ -134,7 +131,7 @@ def sample_gradients(grid: Array, points: Array, cotangent: Array, *, wanted: Se
 
     The other arguments are those of `sample`.
     """
-    _wanted("sample_gradients", wanted, ("grid", "points"))
+    wanted = words("sample_gradients", "wanted", wanted, "grid", "points")
     shape_of("sample_gradients", "grid", grid)
     full = _grid_width("sample_gradients", grid, width)
     of_grid = empty(grid, grid.shape, "complex" if is_complex(grid) else "real") if "grid" in wanted else None
@@ -154,7 +151,7 @@ def insert_gradients(values: Array, points: Array, cotangent: Array, *, wanted: 
         wanted: values, points or both.
         width: W of a half spectrum, where it is odd.
     """
-    _wanted("insert_gradients", wanted, ("values", "points"))
+    wanted = words("insert_gradients", "wanted", wanted, "values", "points")
     shape_of("insert_gradients", "cotangent", cotangent)
     full = _grid_width("insert_gradients", cotangent, width)
     shape = shape_of("insert_gradients", "values", values)

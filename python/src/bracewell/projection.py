@@ -26,7 +26,7 @@ from typing import NamedTuple, Optional, Sequence
 import numpy
 
 from . import _core
-from ._arrays import Array, Held, current_stream, empty, expect_writable, number, real, result, shape_of, whole, word, zeros
+from ._arrays import Array, Held, current_stream, empty, expect_writable, number, real, result, shape_of, whole, word, words, zeros
 
 
 @lru_cache(maxsize=256)
@@ -134,6 +134,12 @@ def _shapes(function, **arrays) -> list:
         return [None if array is None else shape_of(function, name, array) for name, array in arrays.items()]
 
 
+def _expect_both(function, **shapes) -> None:
+    for name, shape in shapes.items():
+        if shape is None:
+            raise TypeError(f"bracewell.{function}: {name}: expected an array, found None")
+
+
 def _most(axis, *shapes) -> int:
     return max((shape[axis] for shape in shapes if shape is not None), default=1)
 
@@ -141,6 +147,7 @@ def _most(axis, *shapes) -> int:
 @_once
 def _project_extents(reconstruction, matrices, shifts, filters, shape, width):
     """Of the shapes of a call of `project` that is right: the reconstruction's width, the projections', and their shape."""
+    _expect_both("project", reconstruction=reconstruction, matrices=matrices)
     volume = _sizes_of("project", "reconstruction", tuple(reconstruction), 1, width)
     sizes = volume[-2:] if shape is None else shape
     poses = [(name, tuple(one)) for name, one in (("matrices", matrices), ("shifts", shifts), ("filters", filters)) if one is not None]
@@ -152,6 +159,7 @@ def _project_extents(reconstruction, matrices, shifts, filters, shape, width):
 @_once
 def _backproject_extents(projections, matrices, shifts, filters, weights, shape, width):
     """Of the shapes of a call of `backproject` that is right: the projections' width, the volumes', and their shape."""
+    _expect_both("backproject", projections=projections, matrices=matrices)
     sizes = _sizes_of("backproject", "projections", tuple(projections), 2, width)
     dimensions = (0, *matrices)[-1]
     if dimensions not in (2, 3):
@@ -233,9 +241,7 @@ def project_gradients(reconstruction: Array, matrices: Array, cotangent: Array, 
     _expect_poses("project_gradients", ("reconstruction", reconstruction.shape[:1]), sizes, len(volume), matrices=matrices,
                   shifts=shifts, filters=filters)
     gradients = {name: None for name in ("reconstruction", "matrices", "shifts")}
-    for name in wanted:
-        if name not in gradients:
-            raise ValueError(f"bracewell.project_gradients: wanted: expected reconstruction, matrices and shifts, found {name}")
+    wanted = words("project_gradients", "wanted", wanted, *gradients)
     for name, of, kind in (("reconstruction", reconstruction, "complex"), ("matrices", matrices, "real"),
                            ("shifts", shifts, "real")):
         if name in wanted and of is not None:
@@ -300,9 +306,7 @@ class PreparedReference(Held):
         """`bracewell.project_gradients` with respect to poses: wanted are matrices, shifts or both."""
         sizes = _sizes("project_gradients", "cotangent", cotangent, 2, _last("PreparedReference.project_gradients", shape))
         gradients = {"reconstruction": None, "matrices": None, "shifts": None}
-        for name in wanted:
-            if name not in ("matrices", "shifts"):
-                raise ValueError(f"bracewell.PreparedReference.project_gradients: wanted: expected matrices and shifts, found {name}")
+        wanted = words("PreparedReference.project_gradients", "wanted", wanted, "matrices", "shifts")
         for name, of in (("matrices", matrices), ("shifts", shifts)):
             if name in wanted and of is not None:
                 gradients[name] = empty(matrices, of.shape, "real")
@@ -366,7 +370,7 @@ class PoseScoring(Held):
             shifts = zeros(images, (1, 2), "real")
         self._width, self._best = full_width, whole("best", best)
         stream = current_stream(images, stream)
-        self._plan = _core.ScoringPlan.make(empty(images, (1,), "real"), count, shape_of("PoseScoring", "shifts", shifts)[0],
+        self._plan = _core.ScoringPlan.make(empty(images, (1,), "real"), count, (*shape_of("PoseScoring", "shifts", shifts), 0)[0],
                                             height, full_width, self._best, score,
                                             _settings("linear", oversampling, radius, ewald_radius), stream)
         self.set_images(images, filters, weights, stream=stream)
@@ -400,10 +404,8 @@ class PoseScoring(Held):
         """
         if wanted is None:
             wanted = ("best",) if self._best else ("all",)
-        for name in wanted:
-            if name not in ("all", "best"):
-                raise ValueError(f"bracewell.PoseScoring.score: wanted: expected all and best, found {name}")
-        poses = shape_of("PoseScoring.score", "matrices", matrices)[0]
+        wanted = words("PoseScoring.score", "wanted", wanted, "all", "best")
+        poses = (*shape_of("PoseScoring.score", "matrices", matrices), 0)[0]
         all_ = empty(matrices, (self._count, poses, self._shifts), "real") if "all" in wanted else None
         ranked = (None,) * 3
         if "best" in wanted:
@@ -476,8 +478,8 @@ class Expectation(Held):
         self._width, self._best = full_width, whole("best", best)
         stream = current_stream(images, stream)
         self._plan = _core.ExpectationStep.make(empty(images, (1,), "real"), count,
-                                                shape_of("Expectation", "shifts", shifts)[0], height, full_width, self._best,
-                                                whole("memory", memory), bool(reproducible),
+                                                (*shape_of("Expectation", "shifts", shifts), 0)[0], height, full_width, self._best,
+                                                whole("memory", memory, most=2**63 - 1), bool(reproducible),
                                                 _settings("linear", oversampling, radius, ewald_radius, kernel_weights),
                                                 stream)
         self.set_images(images, noise, filters, origins, stream=stream)
@@ -531,7 +533,7 @@ class Expectation(Held):
         kinds = {"log_evidence": ((n,), "float64"), "class_shares": ((n, k), "real"), "shares": ((n,), "real"),
                  "candidates": ((n,), "int32"), "shift_sums": ((n, 3), "float64"), "shell_sums": ((n, shells, 3), "float64")}
         out = dict.fromkeys(Expected._fields)
-        for name in wanted:
+        for name in words("Expectation.run", "wanted", wanted, *kinds, "best", "volumes"):
             if name == "best":
                 for field, kind in (("posteriors", "real"), ("classes", "int32"), ("poses", "int32"), ("shifts", "int32")):
                     out[field] = empty(matrices, (n, self._best), kind)
@@ -541,10 +543,8 @@ class Expectation(Held):
                 half = (k, *_half(reference._sizes))
                 out["data"] = zeros(matrices, half, "complex") if data is None else data
                 out["weight"] = zeros(matrices, half, "real") if weight is None else weight
-            elif name in kinds:
-                out[name] = empty(matrices, *kinds[name])
             else:
-                raise ValueError(f"bracewell.Expectation.run: wanted: expected {', '.join(kinds)}, best and volumes, found {name}")
+                out[name] = empty(matrices, *kinds[name])
         self._plan.run(reference._plan, matrices, [int(i) for i in first], priors, class_priors, list(out.values()),
                        reference._sizes[-1], real("share", share), current_stream(matrices, stream))
         return Expected(**{name: result(value, matrices) for name, value in out.items()})
@@ -627,10 +627,7 @@ def backproject_gradients(projections: Array, matrices: Array, data: Array, weig
     of = {"projections": (projections, "complex"), "weights": (None if weights is None else projections, "real"),
           "matrices": (matrices, "real"), "shifts": (shifts, "real")}
     gradients = {name: None for name in of}
-    for name in wanted:
-        if name not in of:
-            raise ValueError("bracewell.backproject_gradients: wanted: expected projections, weights, matrices and shifts, "
-                             f"found {name}")
+    for name in words("backproject_gradients", "wanted", wanted, *of):
         if of[name][0] is not None:
             gradients[name] = empty(projections, of[name][0].shape, of[name][1])
     _core.backproject_gradients(projections, sizes[-1], matrices, shifts, filters, weights, data, weight, volume[-1],

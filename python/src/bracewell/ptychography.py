@@ -3,13 +3,14 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any, Callable, NamedTuple, Optional, Sequence
 
 import numpy
 
 from . import _core
-from ._arrays import (Array, Held, Planned, as_like, as_real, brief, current_stream, empty, is_complex, is_double, number,
-                      on_host, place, real, result, shape_of, whole, word)
+from ._arrays import (Array, Held, Planned, as_like, as_real, brief, current_stream, each, empty, is_complex, is_double, number,
+                      on_host, place, real, reals, result, shape_of, whole, word)
 
 
 def _total(patterns: Array, weights: Optional[Array]) -> float:
@@ -486,9 +487,9 @@ class AberratedProbe(Planned):
 
     def __init__(self, probe_size: int, detector: int, *, wavelength: float, pixel_size: float, convergence_angle: float,
                  cs_to_length: float = 1e6):
-        self.probe_size, self.detector = whole("probe_size", probe_size), whole("detector", detector)
-        self.wavelength, self.pixel_size = number("wavelength", wavelength), number("pixel_size", pixel_size)
-        self.convergence_angle, self.cs_to_length = number("convergence_angle", convergence_angle), number("cs_to_length", cs_to_length)
+        self.probe_size, self.detector = whole("probe_size", probe_size, least=1), whole("detector", detector, least=1)
+        self.wavelength, self.pixel_size = real("wavelength", wavelength), real("pixel_size", pixel_size)
+        self.convergence_angle, self.cs_to_length = real("convergence_angle", convergence_angle), real("cs_to_length", cs_to_length)
         self._plans: dict = {}
 
     _shown = ("probe_size", "detector", "wavelength", "pixel_size", "convergence_angle", "cs_to_length")
@@ -534,20 +535,16 @@ class Adam(Held):
 
     def __init__(self, parameters: Sequence[Array], learning_rates: Any, *, beta1: float = 0.9, beta2: float = 0.999,
                  epsilon: float = 1e-8, stream: Optional[int] = None):
-        self.parameters = list(parameters)
+        self.parameters = list(each("Adam", "parameters", parameters, "arrays"))
         if not self.parameters:
             raise ValueError("bracewell.Adam: parameters: expected arrays, found none")
         rates = learning_rates if isinstance(learning_rates, (list, tuple)) else [learning_rates] * len(self.parameters)
         if len(rates) != len(self.parameters):
             raise ValueError(f"bracewell.Adam: learning_rates: expected {len(self.parameters)}, found {len(rates)}")
-        self.learning_rates = [float(rate) for rate in rates]
+        self.learning_rates = reals("learning_rates", rates)
+        sizes = [math.prod(shape_of("Adam", "parameters", array)) for array in self.parameters]
         self._complex = [is_complex(array) for array in self.parameters]
-        sizes = []
-        for array, complex_ in zip(self.parameters, self._complex):
-            size = 2 if complex_ else 1
-            for extent in array.shape:
-                size *= extent
-            sizes.append(size)
+        sizes = [size << complex_ for size, complex_ in zip(sizes, self._complex)]
         first = self.parameters[0]
         self._plan = _core.AdamPlan.make(empty(first, (1,), "real"), sizes, beta1, beta2, epsilon,
                                          current_stream(first, stream))
@@ -556,6 +553,7 @@ class Adam(Held):
 
     def step(self, gradients: Sequence[Array], *, stream: Optional[int] = None) -> None:
         """One step against the gradients, one for each parameter, d/dRe + i d/dIm of complex ones."""
+        gradients = each("Adam.step", "gradients", gradients, "arrays")
         if len(gradients) != len(self.parameters):
             raise ValueError(f"bracewell.Adam.step: gradients: expected {len(self.parameters)}, found {len(gradients)}")
         self._plan.step(self.parameters, list(gradients), self._complex, self.learning_rates,

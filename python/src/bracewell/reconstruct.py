@@ -8,7 +8,7 @@ from typing import NamedTuple, Optional, Sequence, Union
 import numpy
 
 from . import _core
-from ._arrays import (Array, as_real, current_stream, empty, expect_writable, is_complex, number, on_host, real, result, shape_of,
+from ._arrays import (Array, as_real, current_stream, each, empty, expect_writable, flag, is_complex, number, on_host, real, result, shape_of,
                       whole, wholes, word, zeros)
 
 
@@ -89,7 +89,7 @@ def normalise(data: Array, weight: Array, *, wiener: float = 0, floor: Optional[
     shape = _batch_of_spectra("normalise", "data", data)
     volume = empty(data, shape, "complex")
     averages = empty(data, shape_of("normalise", "prior", prior) if prior is not None else (shape[0], shape[-1]), "float64")
-    _core.normalise(data, weight, whole("width", width or 0), volume, averages, prior, float(wiener), float(edge),
+    _core.normalise(data, weight, whole("width", width, default=0), volume, averages, prior, real("wiener", wiener), real("edge", edge),
                     number("floor", floor), number("radius", radius), word("normalise", "interpolation", interpolation), current_stream(data, stream))
     return result(volume, data)
 
@@ -115,7 +115,7 @@ def helical_operators(rise: float, twist: float, count: int, group: str = "C1") 
     Returns:
         float64 ``[operators, 3, 4]``: matrices R with shifts t behind them; V(R x + t) = V(x), x = (x, y, z).
     """
-    found = _core.helical_operators(float(rise), float(twist), whole("count", count), word("helical_operators", "group", group))
+    found = _core.helical_operators(real("rise", rise), real("twist", twist), whole("count", count), word("helical_operators", "group", group))
     return numpy.array(found).reshape(-1, 12)[:, _R_AND_T].reshape(-1, 3, 4)
 
 
@@ -148,7 +148,7 @@ def symmetrise(spectrum: Array, operators: Union[str, Sequence[Sequence[Sequence
     scratch = empty(spectrum, shape_of("symmetrise", "spectrum", spectrum), "complex" if is_complex(spectrum) else "real")
     shifts = table[:, :, 3] if table.shape[2] == 4 else numpy.zeros((len(table), 3))
     numbers = numpy.concatenate([table[:, :, :3].reshape(-1, 9), shifts], axis=1).ravel().tolist()
-    _core.symmetrise(spectrum, whole("width", width or 0), scratch, is_complex(spectrum), numbers, word("symmetrise", "interpolation", interpolation),
+    _core.symmetrise(spectrum, whole("width", width, default=0), scratch, is_complex(spectrum), numbers, word("symmetrise", "interpolation", interpolation),
                      number("radius", radius), current_stream(spectrum, stream))
     return spectrum
 
@@ -172,9 +172,9 @@ def half_set_moments(first_data: Array, first_weight: Array, second_data: Array,
     """
     shape = _batch_of_spectra("half_set_moments", "first_data", first_data)
     if shells is None:
-        shells = shape_of("half_set_moments", "prior", prior)[-1] if prior is not None else shape[-1]
-    moments = empty(first_data, (shape[0], whole("shells", shells), 7), "float64")
-    _core.half_set_moments(first_data, first_weight, second_data, second_weight, whole("width", width or 0), moments, prior,
+        shells = (0, *shape_of("half_set_moments", "prior", prior))[-1] if prior is not None else shape[-1]
+    moments = empty(first_data, (shape[0], whole("shells", shells, least=0), 7), "float64")
+    _core.half_set_moments(first_data, first_weight, second_data, second_weight, whole("width", width, default=0), moments, prior,
                            current_stream(first_data, stream))
     return result(moments, first_data)
 
@@ -198,10 +198,10 @@ def signal_and_noise(moments: Array, *, interpolation: str = "catmull_rom", whol
         interpolation: the kernel that inserted.
         whole_shells: how many shells have samples all around, which those beyond take the powers of; all by default.
     """
-    table = numpy.asarray(moments, "float64")
+    table = on_host(moments, "float64", "moments")
     if table.ndim != 2 or table.shape[1] != 7:
         raise ValueError(f"bracewell.signal_and_noise: moments: expected [S, 7], found {list(table.shape)}")
-    shells = None if whole_shells is None else whole("whole_shells", whole_shells)
+    shells = None if whole_shells is None else whole("whole_shells", whole_shells, least=0)
     return SignalAndNoise(*map(numpy.array, _core.signal_and_noise(
         table.ravel().tolist(), word("signal_and_noise", "interpolation", interpolation), shells)))
 
@@ -218,8 +218,8 @@ def wiener_prior(powers: SignalAndNoise, oversampling: float, part: float) -> nu
     Returns:
         float64 ``[S]``.
     """
-    lists = [numpy.asarray(one, "float64").tolist() for one in powers]
-    if len(lists) != 3 or len({len(one) for one in lists}) != 1:
+    lists = [on_host(one, "float64", "powers").tolist() for one in each("wiener_prior", "powers", powers, "signal, noise and weight")]
+    if len(lists) != 3 or len({numpy.shape(one) for one in lists}) != 1 or numpy.ndim(lists[0]) != 1:
         raise ValueError("bracewell.wiener_prior: powers: expected signal, noise and weight of as many shells, found others")
     return numpy.array(_core.wiener_prior(*lists, real("oversampling", oversampling), real("part", part)))
 
@@ -247,14 +247,12 @@ def equalise(weight: Array, box: Sequence[int], *, prior: Optional[Array] = None
     shape = shape_of("equalise", "weight", weight)
     if len(shape) != 4:
         raise ValueError(f"bracewell.equalise: weight: expected [1, D, H, W/2+1], found {list(shape)}")
-    columns = whole("width", width or 2 * (shape[-1] - 1))
+    columns = whole("width", width, default=2 * (shape[-1] - 1), least=1)
     divisor, spectrum = zeros(weight, shape, "real"), empty(weight, shape, "complex")
     volume = empty(weight, (*shape[:3], columns), "real")
     averages = empty(weight, shape_of("equalise", "prior", prior) if prior is not None else (1, shape[-1]), "float64")
-    if whole("steps", steps) < 1:
-        raise ValueError(f"bracewell.equalise: steps: expected at least 1, found {steps}")
-    _core.equalise(weight, whole("width", width or 0), divisor, averages, spectrum, volume, empty(weight, (2,), "float64"), prior,
-                   [whole("box", size) for size in box], steps, real("tolerance", tolerance), bool(keep_power), number("radius", radius),
+    _core.equalise(weight, whole("width", width, default=0), divisor, averages, spectrum, volume, empty(weight, (2,), "float64"), prior,
+                   list(wholes("box", box)), whole("steps", steps, least=1), real("tolerance", tolerance), flag("keep_power", keep_power), number("radius", radius),
                    current_stream(weight, stream))
     return result(divisor, weight)
 
@@ -274,6 +272,6 @@ def fourier_shell_correlation(first: Array, second: Array, *, shells: Optional[i
     shape = shape_of("fourier_shell_correlation", "first", first)
     if len(shape) not in (3, 4):
         raise ValueError(f"bracewell.fourier_shell_correlation: first: expected [B, (D,) H, W/2+1], found {list(shape)}")
-    out = empty(first, (shape[0], whole("shells", shells or shape[-1])), "float64")
-    _core.fourier_shell_correlation(first, second, whole("width", width or 0), out, current_stream(first, stream))
+    out = empty(first, (shape[0], whole("shells", shells, default=shape[-1], least=0)), "float64")
+    _core.fourier_shell_correlation(first, second, whole("width", width, default=0), out, current_stream(first, stream))
     return result(out, first)

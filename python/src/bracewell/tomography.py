@@ -20,7 +20,7 @@ from typing import Any, NamedTuple, Optional
 import numpy
 
 from . import _core
-from ._arrays import (Array, Planned, as_real, as_weights, current_stream, empty, expect_shape, number, on_host, place,
+from ._arrays import (Array, Planned, as_real, as_weights, current_stream, empty, expect_shape, flag, number, on_host, place,
                       real, result, shape_of, whole, word)
 
 
@@ -79,15 +79,13 @@ class Tomography(Planned):
                  image: Optional[int] = None, centre: Optional[float] = None, weights: Optional[Any] = None,
                  shifts: Optional[Any] = None, units: str = "transpose", tolerance: float = 1e-4, slices: Optional[int] = None):
         word("Tomography", "units", units, "transpose", "line_integrals")
-        self.angles, self.width = _radians(type(self).__name__, angles, degrees), whole("width", width)
-        self.image = whole("image", width if image is None else image)
+        self.angles, self.width = _radians(type(self).__name__, angles, degrees), whole("width", width, least=0)
+        self.image = whole("image", image, default=self.width, least=0)
         self.weights = [] if weights is None else _numbers("weights", weights)
         self.shifts = [] if shifts is None else _numbers("shifts", shifts)
         self._method = word("Tomography", "method", method).replace("-", "_")
         self._options = (number("centre", centre), units == "line_integrals", real("tolerance", tolerance))
-        self._slices = None if slices is None else whole("slices", slices)
-        if self._slices is not None and self._slices < 1:
-            raise ValueError(f"bracewell.Tomography: slices: expected at least 1, found {slices}")
+        self._slices = None if slices is None else whole("slices", slices, least=1)
         self._plans: dict = {}
 
     _shown = ("angles", "width", "method", "image", "centre", "weights", "shifts", "units", "tolerance")
@@ -236,9 +234,11 @@ class Laminography(Planned):
                  row_centre: Optional[float] = None, weights: Optional[Any] = None, units: str = "transpose",
                  tolerance: float = 1e-4):
         word("Laminography", "units", units, "transpose", "line_integrals")
-        self.angles, self.width, self.rows = _radians("Laminography", angles, degrees), whole("width", width), whole("rows", rows)
-        self.tilt, self.method, self.units = number("tilt", tilt), word("Laminography", "method", method), units
-        self.image, self.depth = whole("image", width if image is None else image), whole("depth", rows if depth is None else depth)
+        self.angles = _radians("Laminography", angles, degrees)
+        self.width, self.rows = whole("width", width, least=0), whole("rows", rows, least=0)
+        self.tilt, self.method, self.units = real("tilt", tilt), word("Laminography", "method", method), units
+        self.image = whole("image", image, default=self.width, least=0)
+        self.depth = whole("depth", depth, default=self.rows, least=0)
         centre, row_centre = number("centre", centre), number("row_centre", row_centre)
         self.weights = [] if weights is None else _numbers("weights", weights)
         self._options = (method, _within_a_turn(self.angles), self.width, self.rows, self.tilt, centre, row_centre, self.weights, self.image,
@@ -391,12 +391,12 @@ def normalise_projections(raw: Array, dark: Optional[Array] = None, flat: Option
             raise ValueError(f"bracewell.normalise_projections: {name}: expected {list(shape[1:])}, found {list(frames.shape)}")
     try:
         air = (whole("air", air[0]), whole("air", air[1]))
-    except (TypeError, IndexError):
+    except (TypeError, IndexError, KeyError):
         raise ValueError(f"bracewell.normalise_projections: air: expected columns (begin, end), found {type(air).__name__}") from None
     given, raw = raw, as_real(raw)
     dark, flat = (frames if frames is None else as_real(frames, raw) for frames in (dark, flat))
     out = empty(raw, (shape[1], shape[0], shape[2]), "real")
-    valid = empty(raw, out.shape, "real") if return_valid else None
+    valid = empty(raw, out.shape, "real") if flag("return_valid", return_valid) else None
     _core.normalise_projections(raw, dark, flat, out, valid, logarithm, *air, current_stream(raw, stream))
     return (result(out, given), result(valid, given)) if return_valid else result(out, given)
 

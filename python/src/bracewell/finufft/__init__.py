@@ -16,7 +16,7 @@ from typing import Any, Optional, Sequence, Union
 
 import numpy
 
-from .._arrays import Planned, brief, real, whole
+from .._arrays import Planned, brief, each, on_host, real, whole
 from ..gridding import NonuniformFFT, NonuniformSums
 
 __all__ = ["Plan", "nufft1d1", "nufft1d2", "nufft1d3", "nufft2d1", "nufft2d2", "nufft2d3", "nufft3d1", "nufft3d2", "nufft3d3"]
@@ -49,24 +49,27 @@ class Plan(Planned):
     def __init__(self, nufft_type: int, n_modes: Union[int, Sequence[int]], n_trans: int = 1, eps: float = 1e-6,
                  isign: Optional[int] = None, dtype="complex128", *, modeord: int = 0):
         where = f"{self._package}.Plan"
-        if nufft_type not in (1, 2, 3):
+        if not isinstance(nufft_type, (int, numpy.integer)) or nufft_type not in (1, 2, 3):
             raise ValueError(f"{where}: nufft_type: expected 1, 2 or 3, found {brief(nufft_type)}")
         if nufft_type == 3:
-            if n_modes not in (1, 2, 3):
+            if not isinstance(n_modes, (int, numpy.integer)) or n_modes not in (1, 2, 3):
                 raise ValueError(f"{where}: n_modes: expected 1 to 3 axes, found {brief(n_modes)}")
             modes = (1,) * n_modes
         else:
-            modes = (n_modes,) if isinstance(n_modes, (int, numpy.integer)) else tuple(n_modes)
+            modes = (n_modes,) if isinstance(n_modes, (int, numpy.integer)) else each(where[10:], "n_modes", n_modes, "1 to 3 sizes")
             if not 1 <= len(modes) <= 3 or not all(isinstance(size, (int, numpy.integer)) and size > 0 for size in modes):
                 raise ValueError(f"{where}: n_modes: expected 1 to 3 sizes, found {brief(n_modes)}")
-        if numpy.dtype(dtype) not in (numpy.complex64, numpy.complex128):
-            raise ValueError(f"{where}: dtype: expected complex64 or complex128, found {dtype}")
-        if modeord not in (0, 1):
+            modes = tuple(map(int, modes))
+        try:
+            self._dtype = numpy.dtype(dtype)
+        except TypeError:
+            self._dtype = numpy.dtype(object)
+        if self._dtype not in (numpy.complex64, numpy.complex128):
+            raise ValueError(f"{where}: dtype: expected complex64 or complex128, found {brief(dtype)}")
+        if not isinstance(modeord, (int, numpy.integer)) or modeord not in (0, 1):
             raise ValueError(f"{where}: modeord: expected 0 or 1, found {brief(modeord)}")
-        self._type, self._modes, self._trans = nufft_type, modes, whole("n_trans", n_trans)
-        self._dtype, self._eps, self._modeord = numpy.dtype(dtype), real("eps", eps), modeord
-        if self._trans < 1:
-            raise ValueError(f"{where}: n_trans: expected at least 1, found {n_trans}")
+        self._type, self._modes, self._trans = nufft_type, modes, whole("n_trans", n_trans, least=1)
+        self._eps, self._modeord = real("eps", eps), modeord
         least = 1e-6 if self._dtype == numpy.complex64 else 1e-12
         if not math.isfinite(self._eps):
             raise ValueError(f"{where}: eps: expected a relative error, found {eps}")
@@ -95,9 +98,9 @@ class Plan(Planned):
     def setpts(self, x, y=None, z=None, s=None, t=None, u=None) -> None:
         """The points, radians, a vector for every axis; they replace those of before. Of type 3 also the targets s, t, u. As many
         points as before use grids and Fourier transforms again."""
-        places = [self._stacked((x, y, z)) * (self._sign / (2 * numpy.pi))]
+        places = [self._stacked(x=x, y=y, z=z) * (self._sign / (2 * numpy.pi))]
         if self._type == 3:
-            places.append(self._stacked((s, t, u)))
+            places.append(self._stacked(s=s, t=t, u=u))
         if self._transform is not None:
             self._transform.set_points(*places)
         elif self._type == 3:
@@ -107,12 +110,12 @@ class Plan(Planned):
 
     _space: Any = numpy  # the array library
 
-    def _taken(self, values, dtype):
+    def _taken(self, values, dtype, name="data"):
         """Values as a contiguous array of that type."""
-        return numpy.ascontiguousarray(values, dtype)
+        return on_host(values, dtype, name)
 
-    def _stacked(self, given):
-        vectors = [self._taken(vector, numpy.dtype("float64")) for vector in given if vector is not None]
+    def _stacked(self, **given):
+        vectors = [self._taken(vector, numpy.dtype("float64"), name) for name, vector in given.items() if vector is not None]
         if len(vectors) != self.dim or any(vector.ndim != 1 or len(vector) != len(vectors[0]) for vector in vectors):
             raise ValueError(f"{self._package}.Plan.setpts: expected {self.dim} vectors of one length, found shapes "
                              f"{[vector.shape for vector in vectors]}")
@@ -129,7 +132,7 @@ class Plan(Planned):
 
     def _run(self, function, from_points, data, out):
         where, transform = f"{self._package}.Plan.{function}", self._transform
-        data = data if hasattr(data, "shape") else numpy.asarray(data)
+        data = data if hasattr(data, "shape") else on_host(data, None, "data")
         if transform is None:
             raise ValueError(f"{where}: expected points, which setpts gives, found none")
         modes = (len(transform.targets),) if isinstance(transform, NonuniformSums) else self._modes
@@ -163,8 +166,8 @@ class Plan(Planned):
 
 
 def _simple(kind, coordinates, data, n_modes, out, eps, isign, options, targets=()):
-    data = numpy.asarray(data)
-    single = numpy.asarray(coordinates[0]).dtype == numpy.float32
+    data = data if hasattr(data, "shape") else on_host(data, None, "f" if kind == 2 else "c")
+    single = str(getattr(coordinates[0], "dtype", "")) == "float32"
     return _at_once(Plan, single, kind, coordinates, data, n_modes, out, eps, isign, options, targets)
 
 
@@ -176,7 +179,7 @@ def _at_once(make, single, kind, coordinates, data, n_modes, out, eps, isign, op
             if out is None:
                 raise ValueError(f"{make._package}.nufft{dim}d1: expected n_modes or out, found neither")
             n_modes = out.shape[-dim:]
-        modes = (n_modes,) * dim if isinstance(n_modes, (int, numpy.integer)) else tuple(n_modes)
+        modes = (n_modes,) * dim if isinstance(n_modes, (int, numpy.integer)) else n_modes
         batched = len(data.shape) > 1
     elif kind == 3:
         modes, batched = dim, data.ndim > 1

@@ -138,7 +138,7 @@ struct ExpectationPlan {
   Memory<ImageEvidence<T>> evidence;
   Memory<std::uint8_t> wanted, support;
   Memory<std::int64_t> ranges;
-  Memory<RankedCandidate<T>> ranked;
+  Memory<RankedCandidate<T>> ranked, fresh;
   Memory<T> totals, matrices, overlaps, powers;
   Memory<PosteriorSums> posterior_sums;
   Memory<SharesBelow> shares_below;
@@ -165,9 +165,9 @@ struct ExpectationPlan {
   std::size_t memory_bytes() const {
     return scoring.memory_bytes() + bytes_of(scores, shell, order, begin, constants, image_powers, variances,
                                              shift_values, shift_logs, class_logs, pose_logs, part_sums,
-                                             evidence, wanted, support, ranges, ranked, totals, matrices,
-                                             overlaps, powers, posterior_sums, shares_below, listed, data,
-                                             projections, weights);
+                                             evidence, wanted, support, ranges, ranked, fresh, totals,
+                                             matrices, overlaps, powers, posterior_sums, shares_below, listed,
+                                             data, projections, weights);
   }
 
   /// @param noise  [count|1, given] variances of shells, of which the first are taken
@@ -425,6 +425,8 @@ private:
     const bool ranks_wanted = targets.posteriors != nullptr;
     if (ranks_wanted) {
       grow(space, ranked, "ranked", n * ranks);
+      if (team_size > 1)
+        grow(space, fresh, "fresh", 2 * n * ranks);
       fill(space, "Bracewell::Expectation::no_best", ranked.data(), n * ranks, RankedCandidate<T>());
     }
     for_tiles(
@@ -439,8 +441,9 @@ private:
                                Teams(space, static_cast<int>(n * tile.parts()), is_host<Space> ? 1 : 128),
                                SumPosteriorParts<T>{tile, part_sums.data()});
           if (ranks_wanted)
-            Kokkos::parallel_for("Bracewell::Expectation::rank", images,
-                                 RankCandidates<T>{tile, part_sums.data(), ranked.data(), ranks});
+            Kokkos::parallel_for(
+                "Bracewell::Expectation::rank", RankCandidates<T>::policy(space, n, team_size),
+                RankCandidates<T>{tile, part_sums.data(), ranked.data(), ranks, fresh.data()});
         });
     const auto at = [&](auto* target, std::int64_t stride) {
       return target ? target + group.first * stride : nullptr;

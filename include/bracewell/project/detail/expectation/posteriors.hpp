@@ -8,6 +8,7 @@
 #include <bracewell/project/detail/scoring/scoring_tables.hpp>
 
 #include <cstdint>
+#include <type_traits>
 
 namespace Bracewell::Impl {
 
@@ -179,59 +180,179 @@ struct RankedCandidate {
 };
 
 /// Takes a tile into the best candidates of images, a team each. Tiles have to come in order: of equal candidates the first
-/// stays before.
+/// stays before. A team of several threads looks at every candidate once for each digit of a number of 11 bits, not once
+/// for each rank: it finds the least candidate that it takes by counting digits (radix selection), and sorts what it takes.
 template <class T>
 struct RankCandidates {
+  using Key = std::conditional_t<sizeof(T) == 4, std::uint32_t, std::uint64_t>;
+  static constexpr int digit_bits = 11, bins = 1 << digit_bits;
+
+  /// The least candidate that is taken: the leading digits of its key and its entry that are known.
+  struct Choice {
+    int counts[bins];
+    int digit, before, inside, taken;
+  };
+
   CandidateTile<T> tile;
   const PartSum<T>* sums;
   RankedCandidate<T>* ranked; ///< [images, ranks]
   int ranks;
+  RankedCandidate<T>* fresh = nullptr; ///< [images, 2, ranks] memory of teams of several threads
 
   template <class Team>
   KOKKOS_FUNCTION void operator()(const Team& team) const {
-    using Best = Kokkos::MaxFirstLoc<T, int>;
     const std::int64_t image = team.league_rank();
     RankedCandidate<T>* const own = ranked + image * ranks;
-    const auto insert = [&](T log, int entry) { // behind others of the same weight
+    if (team.team_size() > 1)
+      choose(team, image, own);
+    else
+      insert_all(image, own);
+  }
+
+  template <class Memory>
+  using Scratch = Kokkos::View<Choice, Memory, Kokkos::MemoryTraits<Kokkos::Unmanaged>>;
+
+  template <class Space>
+  static Kokkos::TeamPolicy<Space> policy(const Space& space, std::int64_t images, int team_size) {
+    const auto bytes = team_size > 1 ? Scratch<typename Space::scratch_memory_space>::shmem_size() : 0;
+    return Kokkos::TeamPolicy<Space>(space, static_cast<int>(images), team_size)
+        .set_scratch_size(0, Kokkos::PerTeam(bytes));
+  }
+
+private:
+  /// One pass, however many ranks there are.
+  KOKKOS_FUNCTION void insert_all(std::int64_t image, RankedCandidate<T>* own) const {
+    for (int e = tile.first_entry(image); e < tile.end_entry(image); ++e) {
+      if (!(sums[tile.part(image, e / tile.shifts)].largest > own[ranks - 1].log_weight))
+        continue;
+      const T log = tile.log_weight(image, e);
+      if (!(log > own[ranks - 1].log_weight))
+        continue;
       int place = ranks - 1;
       for (; place > 0 && own[place - 1].log_weight < log; --place)
         own[place] = own[place - 1];
-      own[place] = {log, tile.class_index, entry % tile.shifts, tile.first_pose + entry / tile.shifts};
-    };
-    if (team.team_size() == 1) { // hosts: one pass, however many ranks there are
-      for (int e = tile.first_entry(image); e < tile.end_entry(image); ++e) {
-        if (!(sums[tile.part(image, e / tile.shifts)].largest > own[ranks - 1].log_weight))
-          continue;
-        const T log = tile.log_weight(image, e);
-        if (log > own[ranks - 1].log_weight)
-          insert(log, e);
-      }
-      return;
+      own[place] = candidate(log, e);
     }
-    T last = LogWeight<T>::poison;
-    int last_entry = -1;
-    for (int rank = 0; rank < ranks; ++rank) {
-      const T worst = own[ranks - 1].log_weight;
-      typename Best::value_type best;
-      Kokkos::parallel_reduce(
-          Kokkos::TeamThreadRange(team, tile.first_entry(image), tile.end_entry(image)),
-          [&](int e, typename Best::value_type& found) {
-            if (!(sums[tile.part(image, e / tile.shifts)].largest > worst))
-              return;
-            const T log = tile.log_weight(image, e);
-            const bool next = log > worst && (log < last || (log == last && e > last_entry));
-            if (next && (log > found.val || (log == found.val && e < found.loc)))
-              found = {log, e};
-          },
-          Best(best));
-      if (!(best.val > worst))
-        return;
-      last = best.val;
-      last_entry = best.loc;
-      team.team_barrier(); // all have read what is written now
-      Kokkos::single(Kokkos::PerTeam(team), [&] { insert(best.val, best.loc); });
+  }
+
+  KOKKOS_FUNCTION RankedCandidate<T> candidate(T log, int entry) const {
+    return {log, tile.class_index, entry % tile.shifts, tile.first_pose + entry / tile.shifts};
+  }
+
+  /// An integer that is larger where the number is.
+  KOKKOS_FUNCTION static Key key_of(T value) {
+    constexpr Key sign = Key(1) << (8 * sizeof(Key) - 1);
+    const Key bits = Kokkos::bit_cast<Key>(value + T(0)); // one zero
+    return bits & sign ? ~bits : bits | sign;
+  }
+
+  /// Bits behind a digit of a number of so many bits.
+  KOKKOS_FUNCTION static constexpr int behind(int number_bits, int digit) {
+    return Kokkos::max(0, number_bits - digit_bits * (digit + 1));
+  }
+
+  /// The digit, if the digits before it are those of `leading`; -1 if not.
+  template <class Number>
+  KOKKOS_FUNCTION static int digit_of(Number number, Number leading, int digit) {
+    constexpr int number_bits = 8 * sizeof(Number);
+    const int shift = behind(number_bits, digit);
+    if (digit == 0)
+      return static_cast<int>(number >> shift);
+    const int before = behind(number_bits, digit - 1);
+    if (number >> before != leading >> before)
+      return -1;
+    return static_cast<int>((number >> shift) & ((Number(1) << (before - shift)) - 1));
+  }
+
+  /// Calls with the candidates above `worst` in parts that reach `least`: key, entry, logarithm.
+  template <class Team, class Call>
+  KOKKOS_FUNCTION void for_candidates(const Team& team, std::int64_t image, T worst, Key least,
+                                      const Call& call) const {
+    Kokkos::parallel_for(Kokkos::TeamThreadRange(team, tile.first_entry(image), tile.end_entry(image)),
+                         [&](int e) {
+                           const T largest = sums[tile.part(image, e / tile.shifts)].largest;
+                           if (!(largest > worst) || key_of(largest) < least)
+                             return;
+                           const T log = tile.log_weight(image, e);
+                           if (log > worst)
+                             call(key_of(log), static_cast<std::uint32_t>(e), log);
+                         });
+  }
+
+  template <class Team>
+  KOKKOS_FUNCTION void choose(const Team& team, std::int64_t image, RankedCandidate<T>* own) const {
+    constexpr int key_digits = (8 * sizeof(Key) + digit_bits - 1) / digit_bits,
+                  entry_digits = (32 + digit_bits - 1) / digit_bits;
+    const Scratch<typename Team::scratch_memory_space> scratch(team.team_scratch(0));
+    Choice& choice = scratch();
+    const T worst = own[ranks - 1].log_weight;
+    Key least = 0; // of keys, and of the inverse of entries: the first of equal candidates are taken
+    std::uint32_t least_entry = 0;
+    int missing = ranks;
+    for (int digit = 0; digit < key_digits + entry_digits; ++digit) {
+      const bool of_key = digit < key_digits;
+      Kokkos::parallel_for(Kokkos::TeamThreadRange(team, +bins), [&](int i) { choice.counts[i] = 0; });
+      Kokkos::single(Kokkos::PerTeam(team), [&] { choice.digit = -1, choice.inside = 0; });
       team.team_barrier();
+      for_candidates(team, image, worst, least, [&](Key key, std::uint32_t entry, T) {
+        const int found = of_key         ? digit_of(key, least, digit)
+                          : key == least ? digit_of(std::uint32_t(~entry), least_entry, digit - key_digits)
+                                         : -1;
+        if (found >= 0)
+          Kokkos::atomic_add(&choice.counts[found], 1);
+      });
+      team.team_barrier();
+      Kokkos::parallel_scan(Kokkos::TeamThreadRange(team, +bins), [&](int i, int& sum, bool last) {
+        const int count = choice.counts[bins - 1 - i];
+        if (last && sum < missing && sum + count >= missing)
+          choice.digit = bins - 1 - i, choice.before = sum, choice.inside = count;
+        sum += count;
+      });
+      team.team_barrier();
+      const int chosen = choice.digit, inside = choice.inside;
+      if (chosen < 0)
+        break; // there are fewer candidates than ranks: all are taken
+      missing -= choice.before;
+      if (of_key)
+        least |= Key(chosen) << behind(8 * sizeof(Key), digit);
+      else
+        least_entry |= std::uint32_t(chosen) << behind(32, digit - key_digits);
+      if (inside == missing)
+        break;
+      team.team_barrier(); // all have read the choice
     }
+    team.team_barrier();
+    Kokkos::single(Kokkos::PerTeam(team), [&] { choice.taken = 0; });
+    team.team_barrier();
+    RankedCandidate<T>*const taken = fresh + 2 * image * ranks, *const merged = taken + ranks;
+    for_candidates(team, image, worst, least, [&](Key key, std::uint32_t entry, T log) {
+      if (key > least || (key == least && std::uint32_t(~entry) >= least_entry))
+        taken[Kokkos::atomic_fetch_add(&choice.taken, 1)] = candidate(log, static_cast<int>(entry));
+    });
+    team.team_barrier();
+    const int count = choice.taken;
+    if (count == 0)
+      return;
+    Kokkos::parallel_for(Kokkos::TeamThreadRange(team, ranks + count), [&](int i) {
+      const RankedCandidate<T> one = i < ranks ? own[i] : taken[i - ranks];
+      int place = i < ranks ? i : 0;
+      for (int k = 0; k < count; ++k)
+        place += precedes(taken[k], one, i >= ranks);
+      for (int k = 0; i >= ranks && k < ranks && own[k].log_weight >= one.log_weight; ++k)
+        ++place;
+      if (place < ranks)
+        merged[place] = one;
+    });
+    team.team_barrier();
+    Kokkos::parallel_for(Kokkos::TeamThreadRange(team, ranks), [&](int i) { own[i] = merged[i]; });
+  }
+
+  /// Whether a candidate of the tile stands before another one, of the tile or of those before it.
+  KOKKOS_FUNCTION static bool precedes(const RankedCandidate<T>& a, const RankedCandidate<T>& b,
+                                       bool of_tile) {
+    if (a.log_weight != b.log_weight)
+      return a.log_weight > b.log_weight;
+    return of_tile && (a.pose != b.pose ? a.pose < b.pose : a.shift < b.shift);
   }
 };
 
