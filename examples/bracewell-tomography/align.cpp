@@ -47,12 +47,9 @@ struct BinRows {
   KOKKOS_FUNCTION void operator()(std::int64_t i) const {
     const std::int64_t row = i / binned_width;
     const int at = static_cast<int>(i % binned_width) - margin, first = at * bin;
+    const bool seen = at >= 0 && at < binned_width - 2 * margin;
     float sum = 0;
-    if (at < 0 || at >= binned_width - 2 * margin) {
-      binned[i] = 0;
-      return;
-    }
-    for (int k = 0; k < bin; ++k)
+    for (int k = 0; seen && k < bin; ++k)
       sum += rows[row * width + first + k];
     binned[i] = sum / float(bin);
   }
@@ -484,8 +481,7 @@ Alignment align_views(const Space& space, const Sinograms& sinograms, const View
     for (int step = 0; step < level.steps; ++step) {
       const ViewSlopes<Space, float> plan(space, rows.geometry(views), rows.plan());
       JointPair pair(space, plan, rows, views);
-      if (step == 0) // slices alone
-      {
+      if (step == 0) { // slices alone
         solver.solve(space, pair, data, change, counted(first_iterations, progress));
         pair.slices_of(space, change, now);
       }

@@ -21,9 +21,10 @@ struct Alignment {
 };
 
 /// Finds shifts of the views of a scan that drifts, and angles if asked for, with the slices of some rows. Begins with the
-/// centres of mass of the rows; then Gauss-Newton steps on slices and views together, each by conjugate gradients; from
-/// coarse pixels to fine ones where the centres do not tell. Slices are unknown where all views see them. What the data do not say stays as it is: the mean of the angles, and shifts as those of an
-/// object elsewhere. Views stay as they are where the slices do not fit the sinograms better then.
+/// centres of mass of the rows. Then it takes Gauss-Newton steps on slices and views together, each by conjugate gradients. Coarse
+/// pixels come first if the centres of mass say nothing. Slices are 0 where some views do not see them. What the data do
+/// not say stays as it is: the mean of the angles, and the place of the object. Views stay as they are if the slices do
+/// not fit the sinograms better afterwards.
 /// @param sinograms  [rows, angles, width] attenuation, not filtered
 /// @param before     where the search begins, without shifts
 /// @param centre     detector pixel of the axis

@@ -187,10 +187,10 @@ struct RankCandidates {
   using Key = std::conditional_t<sizeof(T) == 4, std::uint32_t, std::uint64_t>;
   static constexpr int digit_bits = 11, bins = 1 << digit_bits;
 
-  /// The least candidate that is taken: the leading digits of its key and its entry that are known.
+  /// How many candidates have each digit, and the digit of the least candidate that is taken.
   struct Choice {
     int counts[bins];
-    int digit, before, inside, taken;
+    int digit, before, inside, taken; ///< chosen; candidates of larger digits, of this one, and in all
   };
 
   CandidateTile<T> tile;
@@ -307,9 +307,13 @@ private:
         if (last && sum < missing && sum + count >= missing)
           choice.digit = bins - 1 - i, choice.before = sum, choice.inside = count;
         sum += count;
+        if (last && i + 1 == bins)
+          choice.taken = sum;
       });
       team.team_barrier();
       const int chosen = choice.digit, inside = choice.inside;
+      if (choice.taken == 0)
+        return; // as in most tiles after the first
       if (chosen < 0)
         break; // there are fewer candidates than ranks: all are taken
       missing -= choice.before;
@@ -331,8 +335,6 @@ private:
     });
     team.team_barrier();
     const int count = choice.taken;
-    if (count == 0)
-      return;
     Kokkos::parallel_for(Kokkos::TeamThreadRange(team, ranks + count), [&](int i) {
       const RankedCandidate<T> one = i < ranks ? own[i] : taken[i - ranks];
       int place = i < ranks ? i : 0;
