@@ -142,6 +142,8 @@ def signature(node, name=None):
         default = f" = {flat(p.find('defval'))}" if p.find("defval") is not None else ""
         arguments.append(f"{code(flat(p.find('type')))} {flat(p.find('declname'))}".strip() + default)
     head = f"template <{', '.join(templates)}>\n" if templates else ""
+    if len(head) > 90:
+        head = "template <\n    " + ",\n    ".join(templates) + ">\n"
     start = " ".join(part for part in ("static" if node.get("static") == "yes" else "", code(flat(node.find("type"))),
                                        name or flat(node.find("name"))) if part) + "("
     end = ")" + (" const" if node.get("const") == "yes" else "") + ";"
@@ -175,7 +177,7 @@ def header_of(node):
 
 
 class Examples:
-    """Blocks of C++ of the pages."""
+    """Blocks of C++ of the pages, and of tests/reference/examples.cpp for operators that no page shows."""
 
     def __init__(self, pages):
         self.blocks = []
@@ -183,16 +185,19 @@ class Examples:
             text = page.read_text()
             title = re.search(r"^# (.+)$", text, re.MULTILINE).group(1)
             for block in re.findall(r"<!-- example: [^\n]+-->\n```cpp\n(.*?)```", text, re.DOTALL):
-                self.blocks.append((block, title, page.relative_to(pages)))
+                self.blocks.append((block, f"From [{title}](../{page.relative_to(pages)}):\n\n"))
+        tests = pathlib.Path("tests/reference/examples.cpp").read_text()
+        self.own = [(re.sub(r"^  ", "", block, flags=re.MULTILINE), "") for block in re.findall(r"  // \[[\w-]+\n(.*?)  // [\w-]+\]\n", tests, re.DOTALL)]
 
     def of(self, name, is_class):
         """The shortest block that calls a function or makes an object of a class."""
-        pattern = rf"(?<![\w.]){name}\b" + (r"\s*[<({]" if not is_class else r"\s*(<[^;=]*?>)?\s*\w*\s*[({]")
-        found = [block for block in self.blocks if re.search(pattern, block[0])]
+        pattern = rf"(?<![\w.]){name}\b" + (r"\s*[<({]" if not is_class else r"\s*(<[^;=]*?>)?\s*\w*\s*[({=]")
+        found = ([block for block in self.blocks if re.search(pattern, block[0])]
+                 or [block for block in self.own if re.search(pattern, block[0])])
         if not found:
             return ""
-        block, title, page = min(found, key=lambda one: len(one[0]))
-        return f"## Example\n\nFrom [{title}](../{page}):\n\n```cpp\n{block}```\n\n"
+        block, source = min(found, key=lambda one: len(one[0]))
+        return f"## Example\n\n{source}```cpp\n{block}```\n\n"
 
 
 def function_parts(nodes, structs, seen):

@@ -104,7 +104,8 @@ def tile(stack, micrograph):
     """Makes a micrograph of the first 16 images of a stack, four in a row."""
     data = Path(stack).read_bytes()
     n = struct.unpack("<i", data[:4])[0]
-    rows = [[data[1024 + 4 * n * (n * image + y):][:4 * n] for image in range(4 * band, 4 * band + 4)] for band in range(4) for y in range(n)]
+    starts = [[1024 + 4 * n * (n * image + y) for image in range(4 * band, 4 * band + 4)] for band in range(4) for y in range(n)]
+    rows = [[data[start:start + 4 * n] for start in row] for row in starts]
     header = bytearray(data[:1024])
     header[:12] = header[28:40] = struct.pack("<3i", 4 * n, 4 * n, 1)
     header[40:52] = struct.pack("<3f", *(4 * x for x in struct.unpack("<2f", data[40:48])), struct.unpack("<f", data[40:44])[0] / n)

@@ -8,7 +8,8 @@ Fourier shell correlation of each class with its conformation, processor seconds
 simulates a molecule in two conformations (a domain turned about a hinge, sixty and forty parts of a hundred; or in four, with
 --classes 4) at a signal to noise of 0.05; classifies the particles with bracewell-classify as it is and with relion_refine (3.1.3 of Debian), both from
 the mean of all conformations, low-passed, with no poses known; and writes FOLDER/classification.md. Without RELION it says
-so. RELION takes an hour of processor time; what it has made is kept.
+so. RELION takes hours of processor time with its usual sampling (order 2, offsets 5 by 2); --sampling gives both programs
+another one, and --relion-seconds ends RELION after some time: its last whole iteration counts. What it has made is kept.
 """
 import argparse
 import itertools
@@ -16,8 +17,10 @@ import json
 import os
 import pathlib
 import shutil
+import signal
 import subprocess
 import sys
+import threading
 
 import numpy as np
 
@@ -43,14 +46,18 @@ def conformations(random, count):
     return molecules
 
 
-def run(command, folder):
-    """Runs a program, with its processor seconds and the most megabytes that it held."""
+def run(command, folder, limit=None):
+    """Runs a program, for some seconds at most, with its processor seconds and the most megabytes that it held."""
     with open(folder / "log.txt", "a") as log:
         log.write(f"$ {' '.join(map(str, command))}\n")
         log.flush()
         process = subprocess.Popen([str(c) for c in command], cwd=folder, stdout=log, stderr=log)
+        timer = threading.Timer(limit or 0, process.terminate)
+        if limit:
+            timer.start()
         _, status, usage = os.wait4(process.pid, 0)
-    if status:
+        timer.cancel()
+    if status and not (limit and os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGTERM):
         raise SystemExit(f"{command[0]}: failed, see {folder / 'log.txt'}")
     return usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024
 
@@ -102,18 +109,23 @@ def ours(folder, programs, classes, name, options):
     return folder / f"{name}.star", [folder / f"{name}_class{k + 1}.mrc" for k in range(classes)], cost
 
 
-def relion(folder, classes, iterations):
+def relion(folder, classes, iterations, sampling, threads, limit):
     """3D classification as its window has it, for particles without poses."""
-    (folder / "relion").mkdir(exist_ok=True)
-    done = folder / "relion" / f"done{iterations}"
+    order, reach, step = sampling
+    name = f"relion_{order:g}_{reach:g}_{step:g}"
+    (folder / name).mkdir(exist_ok=True)
+    done = folder / name / f"done{iterations}"
     if not done.exists():
         done.write_text(json.dumps(run(
-            ["relion_refine", "--o", "relion/run", "--i", "particles.star", "--ref", "mean.mrc", "--ini_high", 40, "--ctf",
+            ["relion_refine", "--o", f"{name}/run", "--i", "particles.star", "--ref", "mean.mrc", "--ini_high", 40, "--ctf",
              "--K", classes, "--iter", iterations, "--tau2_fudge", 4, "--particle_diameter", DIAMETER, "--flatten_solvent",
-             "--zero_mask", "--oversampling", 1, "--healpix_order", 2, "--offset_range", 5, "--offset_step", 2, "--sym",
-             "C1", "--norm", "--scale", "--pad", 2, "--dont_check_norm", "--dont_combine_weights_via_disc",
-             "--preread_images", "--j", 2, "--random_seed", 1], folder)))
-    stem = f"relion/run_it{iterations:03d}"
+             "--zero_mask", "--oversampling", 1, "--healpix_order", int(order), "--offset_range", reach, "--offset_step",
+             step, "--sym", "C1", "--norm", "--scale", "--pad", 2, "--dont_check_norm",
+             "--dont_combine_weights_via_disc", "--preread_images", "--pool", max(1, threads), "--j", threads,
+             "--random_seed", 1], folder, limit)))
+    last = max(int(path.name[6:9]) for path in (folder / name).glob("run_it*_model.star"))
+    print(f"RELION: {last} iterations", file=sys.stderr)
+    stem = f"{name}/run_it{last:03d}"
     maps = [folder / f"{stem}_class{k + 1:03d}.mrc" for k in range(classes)]
     return folder / f"{stem}_data.star", maps, json.loads(done.read_text())
 
@@ -130,6 +142,10 @@ def main():
     parser.add_argument("--box", type=int, default=64)
     parser.add_argument("--noise", type=float, default=0.05, help="signal to noise")
     parser.add_argument("--iterations", type=int, default=25, help="of RELION")
+    parser.add_argument("--sampling", type=float, nargs=3, metavar=("ORDER", "RANGE", "STEP"),
+                        help="Healpix order, range and step of offsets in pixels, of both programs")
+    parser.add_argument("--threads", type=int, default=2, help="of both programs")
+    parser.add_argument("--relion-seconds", type=float, help="after which RELION is ended")
     parser.add_argument("--variant", action="append", default=[], metavar="NAME=OPTIONS",
                         help="bracewell-classify once more with options")
     parser.add_argument("--no-relion", action="store_true", help="ours alone")
@@ -142,12 +158,18 @@ def main():
         print("simulating", file=sys.stderr, flush=True)
         simulate(folder, arguments.particles, arguments.box, arguments.noise, arguments.classes)
     about, programs, classes = json.loads((folder / "set.json").read_text()), arguments.bracewell.resolve(), arguments.classes
+    os.environ["OMP_NUM_THREADS"] = str(arguments.threads)
     results = {"bracewell": lambda: ours(folder, programs, classes, "bracewell", [])}
+    if arguments.sampling:
+        order, reach, step = arguments.sampling
+        own = ["--healpix-order", int(order), "--offset-range", reach, "--offset-step", step]
+        results["bracewell, this sampling"] = lambda: ours(folder, programs, classes, "sampled", own)
     for variant in arguments.variant:
         label, options = variant.split("=", 1)
         results[label] = lambda label=label, options=options: ours(folder, programs, classes, label, options.split())
     if with_relion:
-        results["RELION"] = lambda: relion(folder, classes, arguments.iterations)
+        results["RELION"] = lambda: relion(folder, classes, arguments.iterations, arguments.sampling or (2, 5, 2),
+                                           arguments.threads, arguments.relion_seconds)
     table = list(HEADER)
     print("\n".join(HEADER), flush=True)
     for label, make in results.items():
@@ -164,5 +186,4 @@ def main():
 
 
 if __name__ == "__main__":
-    os.environ.setdefault("OMP_NUM_THREADS", "2")
     main()

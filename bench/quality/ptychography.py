@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 """How good reconstructions by the defaults of bracewell-ptychography are, beside pty-chi's LSQ-ML and rPIE, and PtyRAD.
 
-    bench/quality/ptychography.py [--cases NAME ...] [--passes N] [--options "..."] [--star FILE] [--python PYTHON]
+    bench/quality/ptychography.py [--cases NAME ...] [--passes N ...] [--options "..."] [--star FILE] [--python PYTHON]
 
 A NumPy simulation (no code of the library) makes seven scans: objects of Gaussian blobs, a defocused probe, a raster with
 jitter, Poisson noise. A measured one joins them: the Siemens star (siemens-star-small.h5). Per case a line tells
@@ -13,7 +13,8 @@ jitter, Poisson noise. A measured one joins them: the Siemens star (siemens-star
     seconds    of processors, of the whole program; for others without reading and imports
 
 and for positions the median distance from the true ones, for modes their powers. Needs numpy, scipy and h5py; --python takes
-the interpreter of an environment that has pty-chi and PtyRAD, which run on the same data for the same passes.
+the interpreter of an environment that has pty-chi and PtyRAD. They run on the same data for the same passes and, where --passes
+is not given, once more for as many passes as take our seconds.
 """
 import argparse, os, pathlib, re, resource, subprocess, sys, tempfile
 
@@ -64,10 +65,11 @@ def shifted(array, by):
 def make_patterns(obj, modes, positions, fresnel=None):
     """Expected counts [N, n, n], zero frequency at [0, 0] (near field: as a camera has them)."""
     patterns = []
-    k = np.fft.fftfreq(PROBE, 1 / PROBE)
+    m = modes[0].shape[-1]
+    k = np.fft.fftfreq(m, 1 / m)
     for position in positions:
         corner = np.floor(position + 0.5).astype(int)
-        window = obj[corner[0]:corner[0] + PROBE, corner[1]:corner[1] + PROBE]
+        window = obj[corner[0]:corner[0] + m, corner[1]:corner[1] + m]
         waves = [window * (shifted(mode, position - corner) if (position != corner).any() else mode) for mode in modes]
         if fresnel:
             free = np.exp(-1j * np.pi * (k[:, None] ** 2 + k ** 2) / fresnel)
@@ -121,6 +123,18 @@ class Case:
     def corner(self):
         """Of the program's object in that of the simulation, which begins where windows begin."""
         return self.written.min(0)
+
+
+class Star:
+    """A measured scan: no truth, only residuals."""
+
+    name, options, fresnel = "star", "", None
+
+    def __init__(self, path):
+        with h5py.File(path) as file:
+            self.patterns, self.written, self.start = (file[name][()] for name in ("data", "scan", "probe"))
+        if self.start.dtype.names:
+            self.start = self.start["r"] + 1j * self.start["i"]
 
 
 def cases():
@@ -211,7 +225,7 @@ def judge(case, found, modes, positions, corner):
 
 def residual_of(case, found, modes, corners):
     """Sum (|model| - sqrt counts)^2 / sum counts of windows that begin at `corners` of the object, after the best factor."""
-    modes, squares, products, measured = modes.reshape(-1, PROBE, PROBE), 0.0, 0.0, 0.0
+    modes, squares, products, measured = modes.reshape(-1, *modes.shape[-2:]), 0.0, 0.0, 0.0
     for corner, counts in zip(corners, case.patterns):
         model = np.sqrt(make_patterns(found, modes, corner[None], case.fresnel)[0])
         squares, products, measured = squares + (model ** 2).sum(), products + (model * np.sqrt(counts)).sum(), measured + counts.sum()
@@ -362,37 +376,44 @@ def main():
         for case_name in given.cases:
             passes = given.passes or [None]
             if case_name == "star":
-                for count in given.passes or [12]:
-                    *_, residual, seconds, said = run_bracewell(given.program, star, f"--passes {count} {given.options}", folder)
-                    show("star", "bracewell", count, {"residual": residual, "seconds": seconds})
-                continue
-            case = cases()[case_name]()
-            path = folder / (case_name + (".cxi" if case.fresnel else ".h5"))
-            case.write(path)
+                case, path, passes = Star(star), star, given.passes or [12]
+            else:
+                case = cases()[case_name]()
+                path = folder / (case_name + (".cxi" if case.fresnel else ".h5"))
+                case.write(path)
             for count in passes:
                 options = case.options + (f" --passes {count}" if count else "") + " " + given.options
                 found, probe, positions, residual, seconds, said = run_bracewell(given.program, path, options, folder)
-                margin = positions - case.written
-                corner = -np.median(margin, 0) if "--refine" in case.options else case.corner()
-                if "--refine" in case.options:  # the program's object has a margin
-                    corner = np.round(corner)
-                    positions = positions + corner
-                else:
-                    positions = None
-                result = judge(case, found, probe, positions, corner)
+                result = {} if case_name == "star" else judge(case, found, probe, *frame(case, positions))
                 show(case_name, "bracewell", count or 0, {**result, "residual": residual, "seconds": seconds})
                 if given.say:
                     print("".join("    " + line + "\n" for line in said.splitlines() if "warning" in line), end="")
                 for peer in given.peers if given.python else ():
-                    theirs, failure = run_peer(given.python, peer, count or 60, case, folder)
-                    if theirs is None:
-                        print(f"{case_name:11} {peer}: {failure}")
-                        continue
-                    offset = case.written.min(0)
-                    corner, found_at = offset + theirs["corner"], offset + theirs["positions"]
-                    result = judge(case, theirs["found"], theirs["probe"], found_at if "--refine" in case.options else None, corner)
-                    left = residual_of(case, theirs["found"], theirs["probe"], found_at - corner)
-                    show(case_name, peer, count or 60, {**result, "residual": left, "seconds": float(theirs["seconds"])})
+                    compare_peer(given, case, peer, count or 60, None if given.passes else seconds, folder)
+
+
+def frame(case, positions):
+    """Positions where they were searched for, and the first row and column of the program's object, in the simulation's object."""
+    if "--refine" not in case.options:
+        return None, case.corner()
+    corner = np.round(-np.median(positions - case.written, 0))  # the program's object has a margin
+    return positions + corner, corner
+
+
+def compare_peer(given, case, peer, passes, our_seconds, folder):
+    """With `our_seconds` also for the passes that take as long."""
+    theirs, failure = run_peer(given.python, peer, passes, case, folder)
+    if theirs is None:
+        print(f"{case.name:11} {peer}: {failure}")
+        return
+    seconds, offset = float(theirs["seconds"]), case.written.min(0)
+    corner, found_at = offset + theirs["corner"], offset + theirs["positions"]
+    truth = isinstance(case, Case)
+    result = judge(case, theirs["found"], theirs["probe"], found_at if "--refine" in case.options else None, corner) if truth else {}
+    left = residual_of(case, theirs["found"], theirs["probe"], found_at - corner)
+    show(case.name, peer, passes, {**result, "residual": left, "seconds": seconds})
+    if our_seconds:
+        compare_peer(given, case, peer, max(1, round(passes * our_seconds / seconds)), None, folder)
 
 
 if __name__ == "__main__":

@@ -6,9 +6,9 @@
 
 makes nine sets of particles (sets.py), reconstructs them with bracewell-reconstruct as it is and with relion_reconstruct
 (plain, and regularised by the correlation of its half maps, --fsc), compares all with the truth within the same soft
-sphere, and writes FOLDER/quality.md, FOLDER/shells.txt. Without RELION it says so and compares ours alone. With
---realisations each set is made anew with other molecules, views and noise: a shell's correlation is the mean over them,
-and so is its distance to the better of RELION's modes, with a standard error.
+sphere, and writes FOLDER/quality.md, FOLDER/shells.txt and FOLDER/results.json. Without RELION it says so and compares ours
+alone. With --realisations each set is made anew with other molecules, views and noise: a shell's correlation is the mean over
+them, and so is its distance to the better of RELION's modes, with a standard error. --from gathers runs that had a part each.
 """
 import argparse
 import json
@@ -138,53 +138,77 @@ HEADER = ["| set | program | mean | 4 | 8 | 12 | 16 | 20 | 24 | 28 | processor s
           "|" + "---|" * 14]
 
 
+def measured(arguments, name, with_relion):
+    """What a set's maps correlate with the truth in every realisation, and seconds: {label: [(curve, seconds), ...]}."""
+    program = (arguments.bracewell / "bracewell-reconstruct").resolve()
+    found = {}
+    for realisation in range(arguments.first, arguments.first + arguments.realisations):
+        folder, about = made(arguments.out.resolve(), name, realisation)
+        truth, mask = read_mrc(folder / "truth.mrc"), soft_sphere(about["box"], about["radius"])
+        maps = {"bracewell": ours(folder, about, program, "bracewell", [])}
+        for variant in arguments.variant:
+            label, options = variant.split("=", 1)
+            maps[label] = ours(folder, about, program, label, options.split())
+        if with_relion:
+            for regularised in (False, True):
+                cached = folder / f"relion{'_fsc' * regularised}_result.npz"
+                if not cached.exists():
+                    volume, seconds = relion(folder, about, mask, regularised)
+                    np.savez(cached, map=volume, seconds=seconds)
+                stored = np.load(cached)
+                maps["RELION --fsc" if regularised else "RELION"] = stored["map"], float(stored["seconds"])
+        for label, (volume, seconds) in maps.items():
+            found.setdefault(label, []).append((fsc(volume, truth, mask).tolist(), seconds))
+    return found
+
+
+def gathered(paths):
+    """Results of several runs: {set: {label: [(curve, seconds), ...]}}."""
+    results = {}
+    for path in paths:
+        for name, found in json.loads(path.read_text()).items():
+            for label, runs in found.items():
+                results.setdefault(name, {}).setdefault(label, []).extend(runs)
+    return {name: results[name] for name in sorted(results, key=[*SETS, *results].index)}
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--bracewell", type=pathlib.Path, required=True, help="folder of the programs")
+    parser.add_argument("--bracewell", type=pathlib.Path, help="folder of the programs")
     parser.add_argument("--out", type=pathlib.Path, required=True, help="folder for sets, maps and tables")
     parser.add_argument("--sets", default=",".join(SETS), help="some of " + ", ".join([*SETS, *MORE]))
     parser.add_argument("--realisations", type=int, default=1, help="of each set")
     parser.add_argument("--first", type=int, default=0, help="realisation")
+    parser.add_argument("--from", dest="files", type=pathlib.Path, nargs="+", metavar="FILE",
+                        help="tables of the results.json of other runs, of other sets and realisations; runs nothing")
     parser.add_argument("--page", type=pathlib.Path, help="docs/quality.md, whose table of maps is made anew")
     parser.add_argument("--variant", action="append", default=[], metavar="NAME=OPTIONS",
                         help="bracewell-reconstruct once more with options")
     arguments = parser.parse_args()
-    program = (arguments.bracewell / "bracewell-reconstruct").resolve()
+    if not arguments.bracewell and not arguments.files:
+        parser.error("--bracewell or --from is required")
     with_relion = shutil.which("relion_reconstruct") is not None
-    if not with_relion:
+    if not with_relion and not arguments.files:
         print("relion_reconstruct is not installed: ours alone is compared with the truth")
+    results = gathered(arguments.files) if arguments.files else {}
     table, shells, page = list(HEADER), [], []
     print("\n".join(HEADER), flush=True)
-    for name in arguments.sets.split(","):
-        found = {}
-        for realisation in range(arguments.first, arguments.first + arguments.realisations):
-            folder, about = made(arguments.out.resolve(), name, realisation)
-            truth, mask = read_mrc(folder / "truth.mrc"), soft_sphere(about["box"], about["radius"])
-            maps = {"bracewell": ours(folder, about, program, "bracewell", [])}
-            for variant in arguments.variant:
-                label, options = variant.split("=", 1)
-                maps[label] = ours(folder, about, program, label, options.split())
-            if with_relion:
-                for regularised in (False, True):
-                    cached = folder / f"relion{'_fsc' * regularised}_result.npz"
-                    if not cached.exists():
-                        volume, seconds = relion(folder, about, mask, regularised)
-                        np.savez(cached, map=volume, seconds=seconds)
-                    stored = np.load(cached)
-                    maps["RELION --fsc" if regularised else "RELION"] = stored["map"], float(stored["seconds"])
-            for label, (volume, seconds) in maps.items():
-                found.setdefault(label, []).append((fsc(volume, truth, mask), seconds))
+    for name in results or arguments.sets.split(","):
+        found = results.get(name) or measured(arguments, name, with_relion)
+        results[name] = found
         curves = {label: (np.array([c for c, _ in runs]), np.mean([s for _, s in runs])) for label, runs in found.items()}
         lines = compared(name, curves)
         print("\n".join(lines), flush=True)
         table += lines
-        if with_relion:
+        if "RELION" in curves:
             page.append(row_of_page(name, lines))
         shells.append(f"# {name}: shell, " + ", ".join(curves))
         shells += [" ".join([str(s)] + [f"{c[:, s].mean():.4f}" for c, _ in curves.values()])
-                   for s in range(1, about["box"] // 2)]
-    if arguments.page and with_relion:
+                   for s in range(1, next(iter(curves.values()))[0].shape[1])]
+    if arguments.page and page:
         write_page(arguments.page, page)
+    arguments.out.mkdir(parents=True, exist_ok=True)
+    (arguments.out / "results.json").write_text(json.dumps(results))
     (arguments.out / "quality.md").write_text("\n".join(table) + "\n")
     (arguments.out / "shells.txt").write_text("\n".join(shells) + "\n")
 

@@ -45,10 +45,10 @@ class Results:
 
         self.ordered = sorted(self.machines.items(), key=rank)
 
-    def part(self, name, gpu=True):
-        """A part of the first machine that has it, and what it is called."""
-        for key, one in self.ordered:
-            if bool(one["machine"]["gpu"]) == gpu and name in one["parts"]:
+    def part(self, name, gpu=True, key=""):
+        """A part of the first machine that has it, with the key, and what the machine is called."""
+        for _, one in self.ordered:
+            if bool(one["machine"]["gpu"]) == gpu and name in one["parts"] and (not key or key in one["parts"][name]):
                 return one["parts"][name], one["machine"]["gpu"] or one["machine"]["cpu"]
         return None, None
 
@@ -63,8 +63,8 @@ def caption(part, machine, extra=""):
 
 def doors_cells(results, gpu=True, key="cells"):
     """Rates through Python: (operator, box, batch, poses, interpolation) to forward, both; in thousands a second."""
-    part, machine = results.part("doors", gpu)
-    if not part or key not in part:
+    part, machine = results.part("doors", gpu, key)
+    if not part:
         return {}, part, machine
     return {tuple(row[:5]): [row[2] * row[3] / seconds / 1e3 for seconds in row[5:7]] for row in part[key]["rows"]}, part, machine
 

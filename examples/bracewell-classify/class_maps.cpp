@@ -95,10 +95,9 @@ ClassMap ClassMaps::make(const std::array<HalfSums, 2>& sums, std::size_t class_
   auto powers = measure(); // as inserted, for symmetry leaves neighbours alike
   if (const auto operators = symmetry_operators(options_.symmetry); operators.size() > 1) {
     const VolumeSymmetry<Space> symmetry(space_, operators);
-    for (const std::size_t half : {0, 1}) {
-      symmetry.apply<Linear>(space_, data[half], Part<Kokkos::complex<float>****>(spectrum_));
-      symmetry.apply<Linear>(space_, weight[half], Part<float****>(divisor_));
-    }
+    for (const std::size_t half : {0, 1})
+      symmetry.apply<Linear>(space_, data[half], weight[half], Part<Kokkos::complex<float>****>(spectrum_),
+                             Part<float****>(divisor_));
     auto noise = std::move(powers.noise);
     powers = measure();
     powers.noise = std::move(noise);

@@ -81,6 +81,9 @@ void ShellSums::add(const ShellSums& other) {
   images += other.images;
 }
 
+/// Of a particle, which a pass hands on to the next one: the likeliest.
+constexpr std::int64_t most_poses = 96;
+
 /// One pass: what is compared, and room for it.
 struct ExpectationStep::Pass {
   using Prepared = PreparedReference<Linear, Space, 3>;
@@ -88,13 +91,13 @@ struct ExpectationStep::Pass {
   SearchPlan::Pass plan;
   std::vector<Matrix3<double>> turns; ///< about poses of the pass before
   int padded;
-  double unit; ///< pixels of its box in a pixel of the images
-  std::size_t ranks;
+  double unit;       ///< pixels of its box in a pixel of the images
+  std::size_t ranks; ///< of the last pass; 0: the posterior's poses are handed on
   Expectation<Space> step;
   DeviceView<Kokkos::complex<float>***> images;
   DeviceView<float***> filters;
   DeviceView<float**> noise; ///< [1, shells]
-  DeviceView<float* [2]> origins;
+  DeviceView<float*[2]> origins, means;
   DeviceView<float* [3][3]> matrices;
   DeviceView<float**> posteriors;
   DeviceView<int**> classes, poses, shifts;
@@ -114,6 +117,7 @@ struct ExpectationStep::Pass {
               .strategy = reproducible ? Strategy::Owned : Strategy::Automatic}),
         images(allocate<DeviceView<Kokkos::complex<float>***>>("cropped", batch, pass.box, pass.box / 2 + 1)),
         origins(allocate<DeviceView<float* [2]>>("origins", batch)),
+        means(allocate<DeviceView<float* [2]>>("means", batch)),
         posteriors(allocate<DeviceView<float**>>("posteriors", batch, ranks_)),
         classes(allocate<DeviceView<int**>>("classes", batch, ranks_)),
         poses(allocate<DeviceView<int**>>("poses", batch, ranks_)),
@@ -157,12 +161,12 @@ ExpectationStep::~ExpectationStep() = default;
 
 void ExpectationStep::begin(const SearchPlan& plan, std::span<const std::vector<float>> references,
                             std::span<const double> noise) {
-  constexpr std::size_t ranks = 128, last_ranks = 16;
+  constexpr std::size_t last_ranks = 16;
   passes_.clear();
   for (const auto& pass : plan.passes) {
     const bool last = &pass == &plan.passes.back();
     passes_.push_back(std::make_unique<Pass>(space_, pass, box_, batch_, contrast_.present(),
-                                             last ? last_ranks : ranks, reproducible_));
+                                             last ? last_ranks : 0, reproducible_));
     passes_.back()->turns = SearchPlan::turns_of(pass);
   }
   orientations_ = plan.orientations;
@@ -256,40 +260,56 @@ std::vector<Found> ExpectationStep::run(const Part<float***>& images, std::span<
     if (level > 0)
       pass.set_poses(space_, lists);
     const std::size_t poses = level > 0 ? lists.size() : orientations_.size();
-    ExpectationResults<float, Memory, 3> results;
-    const auto posteriors = first(pass.posteriors, count);
-    const auto classes = first(pass.classes, count), chosen = first(pass.poses, count),
-               shifts = first(pass.shifts, count);
-    results.posteriors = posteriors;
-    results.classes = classes;
-    results.poses = chosen;
-    results.shifts = shifts;
-    const std::size_t of_step = one_class < 0 ? class_priors.size() : 1;
-    const DeviceView<float**> class_shares("Bracewell::examples::class_shares", last ? count : 0, of_step);
-    const DeviceView<double*> evidence("Bracewell::examples::evidence", last ? count : 0);
-    const DeviceView<int*> candidates("Bracewell::examples::candidates", last ? count : 0);
-    const std::size_t shell_count = pass.step.shell_sizes().size();
-    const DeviceView<double***> shell_sums("Bracewell::examples::shell_sums", last ? count : 0, shell_count,
-                                           3);
-    if (last) {
-      results.class_shares = class_shares;
-      results.log_evidence = evidence;
-      results.shell_sums = shell_sums;
-      if (target) {
-        const std::size_t from = one_class < 0 ? 0 : static_cast<std::size_t>(one_class);
-        const std::pair part(from, from + of_step);
-        results.data = HalfSpectrum{
-            Kokkos::subview(target->data, part, Kokkos::ALL, Kokkos::ALL, Kokkos::ALL), pass.padded};
-        results.weight = HalfSpectrum{
-            Kokkos::subview(target->weight, part, Kokkos::ALL, Kokkos::ALL, Kokkos::ALL), pass.padded};
-        results.candidates = candidates;
-      }
-    }
     ExpectationPoses<float, Memory> all{.matrices = first(pass.matrices, poses), .first = {}};
     if (level > 0)
       all.first = begins;
     if (one_class < 0)
       all.class_priors = priors;
+    if (!last) {
+      const auto means = first(pass.means, count);
+      const auto support =
+          pass.step.support(space_, pass.references[0], all, Array<float, Memory>(means), share_, most_poses);
+      const auto host_means = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), pass.means);
+      std::vector<Matrix3<double>> next;
+      const auto& turns = passes_[level + 1]->turns;
+      for (const int index : support.poses)
+        for (const auto& turn : turns)
+          next.push_back((level > 0 ? lists : orientations_)[static_cast<std::size_t>(index)] * turn);
+      lists = std::move(next);
+      begins = support.first;
+      for (auto& begin : begins)
+        begin *= std::ssize(turns);
+      for (std::size_t i = 0; i < count; ++i)
+        for (int axis = 0; axis < 2; ++axis)
+          places[i][axis] += host_means(i, axis) / pass.unit;
+      continue;
+    }
+    const auto posteriors = first(pass.posteriors, count);
+    const auto classes = first(pass.classes, count), chosen = first(pass.poses, count),
+               shifts = first(pass.shifts, count);
+    const std::size_t of_step = one_class < 0 ? class_priors.size() : 1;
+    const DeviceView<float**> class_shares("Bracewell::examples::class_shares", count, of_step);
+    const DeviceView<double*> evidence("Bracewell::examples::evidence", count);
+    const DeviceView<int*> candidates("Bracewell::examples::candidates", count);
+    const std::size_t shell_count = pass.step.shell_sizes().size();
+    const DeviceView<double***> shell_sums("Bracewell::examples::shell_sums", count, shell_count, 3);
+    ExpectationResults<float, Memory, 3> results;
+    results.posteriors = posteriors;
+    results.classes = classes;
+    results.poses = chosen;
+    results.shifts = shifts;
+    results.class_shares = class_shares;
+    results.log_evidence = evidence;
+    results.shell_sums = shell_sums;
+    if (target) {
+      const std::size_t from = one_class < 0 ? 0 : static_cast<std::size_t>(one_class);
+      const std::pair part(from, from + of_step);
+      results.data = HalfSpectrum{Kokkos::subview(target->data, part, Kokkos::ALL, Kokkos::ALL, Kokkos::ALL),
+                                  pass.padded};
+      results.weight = HalfSpectrum{
+          Kokkos::subview(target->weight, part, Kokkos::ALL, Kokkos::ALL, Kokkos::ALL), pass.padded};
+      results.candidates = candidates;
+    }
     pass.step.run(space_, pass.references[0], all, results, share_);
     const auto host_posteriors = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), pass.posteriors);
     const auto host_classes = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), pass.classes);
@@ -299,33 +319,6 @@ std::vector<Found> ExpectationStep::run(const Part<float***>& images, std::span<
       const auto index = static_cast<std::size_t>(host_poses(i, rank));
       return level > 0 ? lists[index] : orientations_[index];
     };
-    if (!last) {
-      std::vector<Matrix3<double>> next;
-      std::vector<std::int64_t> next_begins{0};
-      for (std::size_t i = 0; i < count; ++i) {
-        std::vector<int> taken;
-        Eigen::Vector2d place = Eigen::Vector2d::Zero();
-        double sum = 0;
-        for (std::size_t rank = 0; rank < pass.ranks && sum < share_; ++rank) {
-          if (host_poses(i, rank) < 0)
-            break;
-          const double posterior = host_posteriors(i, rank);
-          sum += posterior;
-          place += posterior * pass.plan.shifts[static_cast<std::size_t>(host_shifts(i, rank))];
-          if (std::ranges::find(taken, host_poses(i, rank)) != taken.end())
-            continue;
-          taken.push_back(host_poses(i, rank));
-          for (const auto& turn : passes_[level + 1]->turns)
-            next.push_back(pose(i, rank) * turn);
-        }
-        if (sum > 0)
-          places[i] += place / sum;
-        next_begins.push_back(static_cast<std::int64_t>(next.size()));
-      }
-      lists = std::move(next);
-      begins = std::move(next_begins);
-      continue;
-    }
     const auto host_shares = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), class_shares);
     const auto host_evidence = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), evidence);
     const auto host_candidates = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), candidates);

@@ -26,6 +26,7 @@
 #include <cstdio>
 #include <numbers>
 #include <numeric>
+#include <utility>
 
 namespace Bracewell::Examples {
 namespace {
@@ -359,10 +360,13 @@ private:
 
   /// Classes that begin with one map are found by expectation-maximisation at low frequencies, from several splits of some
   /// particles by chance. From each it cools down: with more noise than there is posteriors are flat, and particles change
-  /// their class easily (deterministic annealing, Ueda and Nakano, Neural Networks 11 (1998) 271). The classes under which
-  /// the images are likeliest go on.
+  /// their class easily (deterministic annealing, Ueda and Nakano, Neural Networks 11 (1998) 271). Then it goes on until hardly
+  /// a particle changes its class: on the way one class often holds nearly all particles for some iterations, and its
+  /// likelihood is the largest then. The classes under which the images are likeliest in the end go on.
   void choose_start() {
-    constexpr std::array temperatures{1.0, 3.0, 1.7, 1.0};
+    constexpr std::array temperatures{1.0, 3.0, 1.7};
+    constexpr int most_rounds = 20, quiet_rounds = 2;
+    constexpr double few = 0.01; // of the particles change their class in a quiet round
     constexpr std::size_t most_of_class = 500;
     std::vector<std::size_t> rows(particles_.count);
     std::iota(rows.begin(), rows.end(), std::size_t{0});
@@ -383,9 +387,17 @@ private:
       noise_ = first_noise;
       priors_.assign(classes_, 1.0 / double(classes_));
       std::optional<std::uint64_t> split = static_cast<std::uint64_t>(start);
-      for (const double temperature : temperatures) {
-        maximise(search, rows, split, temperature, "start " + std::to_string(start + 1));
+      std::vector<int> before(particles_.count, -1);
+      for (int round = 0, quiet = 0; round < most_rounds && quiet < quiet_rounds; ++round) {
+        const auto at = static_cast<std::size_t>(round);
+        maximise(search, rows, split, at < temperatures.size() ? temperatures[at] : 1,
+                 "start " + std::to_string(start + 1));
         split.reset();
+        double changed = 0;
+        for (const std::size_t row : seen_)
+          changed += std::exchange(before[row], found_[row].class_index) != found_[row].class_index ? 1 : 0;
+        const bool same = sum_over_processes(changed) <= few * double(rows.size());
+        quiet = same && at >= temperatures.size() ? quiet + 1 : 0;
       }
       double evidence = 0;
       for (const std::size_t row : seen_)

@@ -85,7 +85,7 @@ int main(int argc, char** argv) {
       "1000 templates or more");
   app.add_flag_function("--score-over-noise", score(ScoreKind::OfNoise),
                         "find peaks in the correlation, in standard deviations of the noise of the whole "
-                        "micrograph. By default they are those of the noise within two boxes of a pixel")
+                        "micrograph. By default the program takes the noise within two boxes of a pixel")
       ->excludes(of_templates);
   app.add_option("--false-positives", options.false_positives,
                  "peaks that a micrograph of noise may have on average; this sets the threshold")

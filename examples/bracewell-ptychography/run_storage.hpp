@@ -153,8 +153,10 @@ std::string run_with(const Space& space, const Job& job, Checkpoint& checkpoint,
   const Totals totals =
       load(space, measurement, job.tile().patterns, job.options().reproducible, loss, timings);
   timings.phase("start");
-  if (!(totals.counts > 0))
-    throw InputError(measurement.path().string() + ": all patterns are empty");
+  if (!(totals.counts > 0)) {
+    provenance.say(); // of a mask that looks inverted
+    throw InputError(measurement.path().string() + ": all patterns are empty where the mask lets them count");
+  }
   provenance.unusable({.file = measurement.path().string(),
                        .count = std::int64_t(sum_over_processes(double(loss.empty_patterns()))),
                        .of = measurement.count(),

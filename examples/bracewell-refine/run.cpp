@@ -105,8 +105,8 @@ public:
     if (maps_.size() == 1)
       particles_.warnings.push_back(
           options.maps[0].string() +
-          ": is the reference of both half sets, whose maps agree for that reason, too, as far as they are "
-          "compared with it; give two maps, or none");
+          ": is the reference of both half sets, so their maps agree more than their data do; "
+          "give two maps, or none");
     reconstruction_.symmetry = options.refinement.symmetry;
     if (options.helical_rise) {
       if (!(pixel_size_ > 0))

@@ -407,6 +407,8 @@ DeviceView<float***> unknowns_of(const Space& space, const Rows& rows) {
 }
 
 Sinograms binned(const Space& space, const Sinograms& sinograms, const Rows& rows) {
+  if (rows.bin == 1 && rows.margin == 0)
+    return sinograms;
   const auto data = allocate<Sinograms>("binned", rows.slices, rows.views, rows.width);
   for_each(
       space, rows.size(),
@@ -414,16 +416,30 @@ Sinograms binned(const Space& space, const Sinograms& sinograms, const Rows& row
   return data;
 }
 
-/// The root mean square of what slices leave of sinograms after some iterations.
-double residual_of(const Space& space, const Sinograms& sinograms, const Views& views, const Rows& rows,
+/// The root mean square of what a solver left of the data.
+double residual_of(const Space& space, const LeastSquaresSolver<Space, float>& solver, const Rows& rows) {
+  return std::sqrt(solver.residuals(space).front() /
+                   double(rows.slices * rows.views * (rows.width - 2 * rows.margin)));
+}
+
+/// The root mean square of what slices leave of the data after some iterations.
+double residual_of(const Space& space, const Sinograms& data, const Views& views, const Rows& rows,
                    Progress& progress) {
   const ViewSlopes<Space, float> plan(space, rows.geometry(views), rows.plan());
   const JointPair pair(space, plan, rows, views);
   const LeastSquaresSolver<Space, float> solver(space, rows.problem());
-  solver.solve(space, pair, binned(space, sinograms, rows), unknowns_of(space, rows),
-               counted(first_iterations, progress));
-  return std::sqrt(solver.residuals(space).front() /
-                   double(rows.slices * rows.views * (rows.width - 2 * rows.margin)));
+  solver.solve(space, pair, data, unknowns_of(space, rows), counted(first_iterations, progress));
+  return residual_of(space, solver, rows);
+}
+
+/// Some rows of all, evenly.
+Sinograms some_rows(const Space& space, const Sinograms& all, std::int64_t count) {
+  const auto some = allocate<Sinograms>("some", count, all.extent(1), all.extent(2));
+  for (std::int64_t i = 0; i < count; ++i)
+    Kokkos::deep_copy(space, Kokkos::subview(some, i, Kokkos::ALL, Kokkos::ALL),
+                      Kokkos::subview(all, (2 * i + 1) * std::int64_t(all.extent(0)) / (2 * count),
+                                      Kokkos::ALL, Kokkos::ALL));
+  return some;
 }
 
 } // namespace
@@ -435,13 +451,13 @@ int alignment_steps(int width, bool angles) {
   return iterations;
 }
 
-std::int64_t aligned_rows(int width, std::int64_t views, bool angles) {
+std::int64_t aligned_rows(int width, std::int64_t views, bool angles, bool whole) {
   constexpr std::int64_t most = 8, least = 2;
   if (!kernels_run_on_host || angles) // which few rows tell less well
     return most;
   // About ten seconds of two processors: an iteration takes 0.14 microseconds for a sample or a pixel.
   constexpr double much = 1.5e8;
-  const double n = width / levels(width, angles).back().bin,
+  const double n = coarse_rows(1, views, width, 0, levels(width, angles).back().bin, whole).width,
                of_row = n * (n + double(views)) * alignment_steps(width, angles);
   return std::clamp(std::int64_t(much / of_row), least, most);
 }
@@ -455,24 +471,37 @@ double alignment_bytes(const Space& space, const Views& views, int width, std::i
          4.0 * double(rows) * double(count) * (width + 4 * shape.width) + 24.0 * double(shape.pixels());
 }
 
-Alignment align_views(const Space& space, const Sinograms& sinograms, const Views& before, double centre,
+Alignment align_views(const Space& space, const Sinograms& given, const Views& before, double centre,
                       bool angles, Progress& progress) {
-  const auto slices = std::int64_t(sinograms.extent(0)), count = std::int64_t(sinograms.extent(1));
-  const int width = int(sinograms.extent(2)), finest = levels(width, angles).back().bin;
+  const auto count = std::int64_t(given.extent(1));
+  const int width = int(given.extent(2)), finest = levels(width, angles).back().bin;
   Views views = before;
-  const auto [whole, by_mass] = first_look(sinograms, before.angles, centre);
+  const auto [whole, by_mass] = first_look(given, before.angles, centre);
+  const auto slices =
+      std::min(aligned_rows(width, count, angles, whole), std::int64_t(given.extent(0))); // fewer if wider
+  const Sinograms sinograms =
+      slices < std::int64_t(given.extent(0)) ? some_rows(space, given, slices) : given;
+  const Rows fine = coarse_rows(slices, count, width, centre, finest, whole);
+  const Sinograms of_fine = binned(space, sinograms, fine);
   views.shifts = by_mass;
-  std::vector<Views> candidates;
   if (by_mass.empty())
     views.shifts.resize(views.angles.size());
-  else
-    candidates.push_back(views);
+  Alignment result{before, slices};
+  result.before = result.after = residual_of(space, of_fine, before, fine, progress);
+  // What fits the data better is taken; noise and what pixels cannot say let any search fit a little better.
+  const auto try_views = [&](const Views& tried, double residual) {
+    const double least = std::min(better_than_scan * result.before, result.after);
+    if (residual < least * (result.after < result.before ? better_than_masses : 1))
+      result.views = tried, result.after = residual;
+  };
+  if (angles && !by_mass.empty())
+    try_views(views, residual_of(space, of_fine, views, fine, progress));
   for (const Level& level : levels(width, angles)) {
     if (!angles && !by_mass.empty() && level.bin > finest)
       continue; // centres of mass are nearer than wide pixels tell
     const Rows rows = coarse_rows(slices, count, width, centre, level.bin, whole);
     const int n = rows.width;
-    const Sinograms data = binned(space, sinograms, rows),
+    const Sinograms data = level.bin == finest ? of_fine : binned(space, sinograms, rows),
                     rest = allocate<Sinograms>("rest", slices, count, n);
     const LeastSquaresSolver<Space, float> solver(space, rows.problem());
     const auto change = unknowns_of(space, rows);
@@ -484,6 +513,8 @@ Alignment align_views(const Space& space, const Sinograms& sinograms, const View
       if (step == 0) { // slices alone
         solver.solve(space, pair, data, change, counted(first_iterations, progress));
         pair.slices_of(space, change, now);
+        if (!angles && !by_mass.empty()) // the views are those of the centres of mass
+          try_views(views, residual_of(space, solver, rows));
       }
       pair.linearise(space, now, angles);
       pair.project_slices(space, now, rest);
@@ -500,17 +531,7 @@ Alignment align_views(const Space& space, const Sinograms& sinograms, const View
     }
   }
   fix_gauge(before.angles, views);
-  candidates.push_back(views);
-  // What fits the data better is taken; noise and what pixels cannot say let any search fit a little better.
-  const Rows rows = coarse_rows(slices, count, width, centre, finest, whole);
-  const double own = residual_of(space, sinograms, before, rows, progress);
-  Alignment result{before, own, own};
-  for (const Views& candidate : candidates) {
-    const double residual = residual_of(space, sinograms, candidate, rows, progress),
-                 least = std::min(better_than_scan * own, result.after);
-    if (residual < least * (result.after < own ? better_than_masses : 1))
-      result = {candidate, own, residual};
-  }
+  try_views(views, residual_of(space, of_fine, views, fine, progress));
   return result;
 }
 

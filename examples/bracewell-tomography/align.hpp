@@ -7,7 +7,8 @@
 namespace Bracewell::Examples {
 
 /// Rows that the alignment looks at: 8 at most. Fewer on hosts where the search for shifts alone would take long, 2 at least.
-std::int64_t aligned_rows(int width, std::int64_t views, bool angles);
+/// @param whole  the detector sees all of the object; slices are half as wide again otherwise
+std::int64_t aligned_rows(int width, std::int64_t views, bool angles, bool whole = true);
 
 /// Memory that the alignment of so many rows takes.
 double alignment_bytes(const Space& space, const Views& views, int width, std::int64_t rows);
@@ -15,6 +16,7 @@ double alignment_bytes(const Space& space, const Views& views, int width, std::i
 /// Where views were found to be.
 struct Alignment {
   Views views;
+  std::int64_t rows = 0; ///< that the search took
   double before = 0,
          after =
              0; ///< root mean square of what slices leave of the sinograms; the same where nothing was better

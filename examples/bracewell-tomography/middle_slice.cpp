@@ -92,7 +92,7 @@ Views find_views(const Space& space, const Job& job, const Stripes& stripes,
     rotated += std::pow((views.angles[p] - before.angles[p]) / degree, 2) / double(views.angles.size());
     shifted += views.shifts.empty() ? 0 : std::pow(views.shifts[p], 2) / double(views.angles.size());
   }
-  const std::string residuals = "the residual of " + std::to_string(rows) + " rows is " +
+  const std::string residuals = "the residual of " + std::to_string(found.rows) + " rows is " +
                                 shortest(found.before) + " before and " + shortest(found.after) + " after";
   if (found.after < found.before)
     provenance.took(job.scan.path(), "views that are " + shortest(std::sqrt(rotated)) + " degrees and " +

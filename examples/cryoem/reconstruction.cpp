@@ -91,35 +91,6 @@ void add_to(const Space& space, const View& target, const View& source) {
                        AddTo<View>{target, source});
 }
 
-/// Divides a spectrum by a curve of |k|, between its values linearly, or multiplies it.
-template <class View>
-struct ScaleByCurve {
-  View values;
-  DeviceView<double*> curve;
-  bool divide;
-
-  KOKKOS_FUNCTION void operator()(std::int64_t row) const {
-    const int n = static_cast<int>(values.extent(1)), last = static_cast<int>(curve.extent(0)) - 1;
-    const int z = static_cast<int>(row / n), y = static_cast<int>(row % n);
-    const double kz = HalfSpectrumLayout<3>::frequency(z, n), ky = HalfSpectrumLayout<3>::frequency(y, n);
-    for (int x = 0; x <= n / 2; ++x) {
-      const double radius = Kokkos::sqrt(kz * kz + ky * ky + double(x) * x);
-      const int shell = Kokkos::min(static_cast<int>(radius), last), next = Kokkos::min(shell + 1, last);
-      const double part = radius - static_cast<int>(radius),
-                   value = (1 - part) * curve(shell) + part * curve(next);
-      values(0, z, y, x) *= static_cast<float>(divide ? 1 / value : value);
-    }
-  }
-};
-
-template <class View>
-void scale_by(const Space& space, const View& values, const DeviceView<double*>& curve, bool divide) {
-  const auto rows = static_cast<std::int64_t>(values.extent(1) * values.extent(2));
-  Kokkos::parallel_for("Bracewell::examples::scale_by",
-                       Kokkos::RangePolicy<Space, Kokkos::IndexType<std::int64_t>>(space, 0, rows),
-                       ScaleByCurve<View>{values, curve, divide});
-}
-
 /// Part of the elements up to a radius without a weight, by rows of a half spectrum.
 struct CountUnseen {
   MapWeight weight;
@@ -388,22 +359,14 @@ void Reconstruction::finish() {
     // Weights differ from shell to shell (by the CTF most at low frequencies): neighbours that are interpolated count as in
     // the shell they come to.
     const auto curve = weight_curve();
-    Progress progress("symmetrising", "arrays", std::int64_t(2 * halves_.size()));
+    Progress progress("symmetrising", "half maps", std::int64_t(halves_.size()));
     with_kernel(options_.sampling.kernel, [&]<class Kernel>() {
       for (auto& half : halves_) {
-        scale_by(space_, half.data, curve, true);
-        scale_by(space_, half.weight, curve, true);
-        symmetry.apply<Kernel>(space_, half.data, spectrum_);
-        space_.fence("Bracewell::examples::symmetry of data");
+        symmetry.apply<Kernel>(space_, half.data, half.weight, spectrum_, divisor_, curve);
+        space_.fence("Bracewell::examples::symmetry");
         progress.add(1);
-        symmetry.apply<Kernel>(space_, half.weight, divisor_);
-        space_.fence("Bracewell::examples::symmetry of weights");
-        progress.add(1);
-        scale_by(space_, half.data, curve, false);
-        scale_by(space_, half.weight, curve, false);
       }
     });
-    space_.fence("Bracewell::examples::symmetry");
     if (measures) {
       auto noise = std::move(powers_->noise);
       powers_ = measure(energy);

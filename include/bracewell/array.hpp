@@ -33,8 +33,7 @@ struct HalfSpectrum {
 /// where the rank is only known at run time. Its layout is LayoutRight, LayoutStride with strides of rows without
 /// gaps (a part of a View), or any where the View has one axis. False when default-constructed, or made from a
 /// View that is: an optional argument that is not given. An array without elements is given where its View is
-/// allocated or has an extent other than 0. Does not own a View that has a name; one that has none (a
-/// temporary) lives as long as the Array.
+/// allocated or has an extent other than 0. An Array keeps a temporary View alive. It does not keep a named View alive.
 template <class Value, class MemorySpace>
 struct Array : Impl::ArrayShape {
   Value* data = nullptr; ///< the first element

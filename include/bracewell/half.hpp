@@ -14,11 +14,11 @@ KOKKOS_INLINE_FUNCTION float widen(std::uint16_t bits);
 KOKKOS_INLINE_FUNCTION std::uint16_t narrow(float value);
 } // namespace Impl
 
-/// A number stored in IEEE 754 half precision, 2 bytes on every backend (Kokkos' half_t is a float on hosts);
-/// all arithmetic is in float. It keeps 11 significant bits (relative error up to 2^-11 = 4.9e-4) from 6.1e-5 to
-/// 65504 in magnitude; smaller numbers have an absolute error up to 3e-8, larger ones are infinite. Rounds to
-/// nearest, of two to the even one, everywhere alike. GPUs convert by an instruction; hosts take a few for each
-/// conversion, so that on them it saves memory but no time.
+/// A number stored in IEEE 754 half precision, 2 bytes on every backend (Kokkos' half_t is a float on hosts). All arithmetic
+/// is in float. From 6.1e-5 to 65504 in magnitude it keeps 11 significant bits, a relative error up to 2^-11 = 4.9e-4.
+/// Smaller numbers have an absolute error up to 3e-8, larger numbers are infinite. Every backend rounds to nearest, ties to
+/// even. GPUs convert by an instruction. Hosts take a few instructions for each conversion: there it saves memory but no
+/// time.
 struct Half {
   std::uint16_t bits = 0; ///< sign, exponent, significand
 

@@ -162,6 +162,9 @@ inline nb::object torch_capsule(nb::handle tensor) {
 class Arrays {
 public:
   explicit Arrays(const char* function) : function_(function) {}
+  /// Those that were read elsewhere.
+  Arrays(const char* function, bool is_double, bool on_device, int device)
+      : function_(function), precision_(is_double ? 64 : 32), device_(device), on_device_(on_device) {}
   /// Those of a plan's call, which are like the plan's.
   Arrays(const char* function, const HandleBase& plan) : function_(function) {
     precision_ = plan.is_double ? 64 : 32;

@@ -402,7 +402,25 @@ void define_expectation(nb::module_& module) {
              use_plan(self, arrays, [&](ExpectationStep& step) {
                source.expect(arrays.queue(stream), step, at, first, of_poses, of_classes, out, share);
              });
-           });
+           })
+      .def("support", [](Self& self, const Handle<ReferencePlan>& reference, const Object& matrices,
+                         const std::vector<std::int64_t>& first, const Object& priors,
+                         const Object& class_priors, const Object& means, double share, std::int64_t most,
+                         std::uintptr_t stream) {
+        Arrays arrays("Expectation.support", self);
+        arrays.expect_same("reference", self, reference);
+        const Tensor at = arrays.read("matrices", matrices, Values::Real),
+                     of_poses = arrays.read("priors", priors, Values::Real),
+                     of_classes = arrays.read("class_priors", class_priors, Values::Real),
+                     to = arrays.write("means", means, Values::Real);
+        const ReferencePlan& source = reference.get();
+        std::pair<std::vector<std::int32_t>, std::vector<std::int64_t>> found;
+        use_plan(self, arrays, [&](ExpectationStep& step) {
+          found =
+              source.support(arrays.queue(stream), step, at, first, of_poses, of_classes, to, share, most);
+        });
+        return found;
+      });
 }
 
 } // namespace Bracewell::Python

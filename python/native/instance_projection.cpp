@@ -182,6 +182,20 @@ struct Reference : ReferencePlan {
                                            results, share);
   }
 
+  std::pair<std::vector<std::int32_t>, std::vector<std::int64_t>>
+  support(Queue queue, ExpectationStep& step, const Tensor& matrices, const std::vector<std::int64_t>& first,
+          const Tensor& priors, const Tensor& class_priors, const Tensor& means, double share,
+          std::int64_t most) const override {
+    auto found = static_cast<Expecting&>(step).step.support(
+        space_of<backend>(queue), prepared,
+        {.matrices = array_of<const Real, Space>(matrices),
+         .first = first,
+         .priors = array_of<const Real, Space>(priors),
+         .class_priors = array_of<const Real, Space>(class_priors)},
+        array_of<Real, Space>(means), share, most);
+    return {std::move(found.poses), std::move(found.first)};
+  }
+
   void project(Queue queue, const PoseTensors& poses, const Tensor& projections,
                const ProjectionSettings& settings) override {
     with_rank("project", projections, [&]<int M>() {

@@ -6,6 +6,7 @@
 namespace Bracewell::Python {
 
 void define_projection(nb::module_& module);
+void define_tensors(nb::module_& module);
 void define_points(nb::module_& module);
 void define_contrast(nb::module_& module);
 void define_reconstruct(nb::module_& module);

@@ -88,6 +88,11 @@ struct ReferencePlan : Plan {
   virtual void expect(Queue, ExpectationStep&, const Tensor& matrices, const std::vector<std::int64_t>& first,
                       const Tensor& priors, const Tensor& class_priors, const ExpectationTensors&,
                       double share) const = 0;
+  /// The poses that have the posterior, and where those of each image begin. Waits.
+  virtual std::pair<std::vector<std::int32_t>, std::vector<std::int64_t>>
+  support(Queue, ExpectationStep&, const Tensor& matrices, const std::vector<std::int64_t>& first,
+          const Tensor& priors, const Tensor& class_priors, const Tensor& means, double share,
+          std::int64_t most) const = 0;
   virtual void project(Queue, const PoseTensors&, const Tensor& projections, const ProjectionSettings&) = 0;
   virtual void project_gradients(Queue, const PoseTensors&, const Tensor& cotangent, const Tensor& matrices,
                                  const Tensor& shifts, const ProjectionSettings&) = 0;

@@ -1,10 +1,14 @@
 # SPDX-License-Identifier: MIT
 """Steps before a reconstruction and iterative solutions, against NumPy and closed forms."""
 
+import subprocess
+from pathlib import Path
+
 import bracewell
 import numpy as np
 import pytest
 from conftest import relative_error
+from test_arrays import interpreter
 
 
 def paganin(frames, a):
@@ -24,9 +28,28 @@ def test_phases_are_retrieved_as_by_the_formula(rng, dtype, tolerance):
     found = bracewell.retrieve_phase((-np.log(transmission)).astype(dtype), **options)
     assert relative_error(found, expected) < tolerance
     for change, words in ((dict(method="bronnikov"), "method: expected paganin, generalised_paganin or weak_object, found bron"),
-                          (dict(distance=-1), "distance: expected")):
+                          (dict(distance=-1), "distance: expected"),
+                          (dict(distance=1e9, padding=None), "padding: expected a number, as the filter of these lengths")):
         with pytest.raises(ValueError, match=words):
             bracewell.retrieve_phase(transmission, **{**options, **change})
+
+
+def test_too_little_memory_is_a_sentence():
+    resource = pytest.importorskip("resource")
+    script = f"""if True:
+        import resource, numpy, bracewell
+        rows = numpy.zeros((2, 3, 4))
+        bracewell.retrieve_phase(rows, wavelength=1e-10, distance=0.1, pixel_size=1e-6, delta_beta=100, padding=8)
+        used = int(open("/proc/self/statm").read().split()[0]) * {resource.getpagesize()}
+        resource.setrlimit(resource.RLIMIT_AS, (used + (1 << 30), resource.RLIM_INFINITY))
+        try:
+            bracewell.retrieve_phase(rows, wavelength=1e-10, distance=0.1, pixel_size=1e-6, delta_beta=100, padding=1 << 14)
+        except MemoryError as error:
+            print(error)"""
+    if not Path("/proc/self/statm").exists():
+        pytest.skip("no /proc")
+    given = subprocess.run([*interpreter(), "-c", script], capture_output=True, text=True, check=True).stdout
+    assert given.startswith("bracewell: expected memory for ") and "found too little" in given
 
 
 def test_outliers_become_medians(rng):

@@ -37,6 +37,10 @@ def test_iterations_beat_filtered_backprojection(example):
     assert iterative < 0.7 * filtered
 
 
+def test_images_find_their_2d_classes():
+    assert module_of("classes_2d").main(count=160, starts=2) > 0.9
+
+
 def test_the_prior_beats_the_data_alone(example):
     alone, with_prior = example("ptychography_prior")
     assert with_prior < 0.85 * alone

@@ -208,6 +208,36 @@ def test_an_expectation_is_what_sums_over_candidates_give(rng, real, tolerance):
         step.set_images(images, np.zeros((1, 5), real))
 
 
+@pytest.mark.parametrize("real, tolerance", [(np.float64, 1e-12), (np.float32, 1e-5)])
+def test_two_passes_are_an_expectation_at_the_poses_that_the_first_has(rng, real, tolerance):
+    reconstruction, matrices, images, filters, _, shifts = scoring_problem(rng, 3, real)
+    noise, priors = (200 + 100 * rng.random((1, 5))).astype(real), rng.random((1, 6)).astype(real)
+    reference = bracewell.PreparedReference(reconstruction, interpolation="linear")
+    given = dict(filters=filters, width=9, oversampling=10 / 8)
+    coarse = bracewell.Expectation(images, noise, shifts, best=24, radius=2, **given)
+    fine = bracewell.Expectation(images, noise, shifts[:2] / 4, best=1, radius=3.2, **given)
+    turns = (np.eye(3) + 0.1 * rng.standard_normal((2, 3, 3))).astype(real)
+    found, finer, first = fine.run_passes(coarse, reference, matrices, turns, priors=priors, share=1, most=2,
+                                          wanted=("log_evidence", "best"))
+    # The first pass by its candidates.
+    all_of = coarse.run(reference, matrices, priors=priors)
+    totals = np.zeros((3, 6))
+    for i in range(3):
+        np.add.at(totals[i], all_of.poses[i], all_of.posteriors[i])
+    kept = np.sort(np.argsort(-totals, axis=1)[:, :2], axis=1)
+    expected = np.einsum("npij,qjk->npqik", matrices[kept].astype(np.float64), turns).reshape(-1, 3, 3)
+    np.testing.assert_allclose(finer, expected, rtol=0, atol=tolerance)
+    np.testing.assert_array_equal(first, [0, 4, 8, 12])
+    means = np.einsum("nb,nbk->nk", all_of.posteriors, shifts[all_of.shifts])
+    again = bracewell.Expectation(images, noise, shifts[:2] / 4, origins=means.astype(real), radius=3.2, **given)
+    right = again.run(reference, finer, first=first, priors=np.repeat(priors[:, kept.ravel()], 2, axis=1))
+    np.testing.assert_allclose(found.log_evidence, right.log_evidence, rtol=0, atol=100 * tolerance)
+    np.testing.assert_array_equal(found.poses, right.poses)
+    np.testing.assert_array_equal(fine.run(reference, matrices).log_evidence,  # origins are as before
+                                  bracewell.Expectation(images, noise, shifts[:2] / 4, radius=3.2, **given)
+                                  .run(reference, matrices).log_evidence)
+
+
 def test_wrong_arguments_of_scoring_are_told_in_one_sentence(rng):
     reconstruction, matrices, images, _, weights, shifts = scoring_problem(rng, 3)
     options = dict(width=9, oversampling=10 / 8)

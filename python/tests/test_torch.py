@@ -155,6 +155,12 @@ def test_tensors_that_need_gradients_are_told_where_to_go():
         bracewell.project(volume, matrices)
 
 
+def test_projections_are_not_kept_for_backward_passes():
+    volume, matrices, _, _, _, _ = problem(3, 2, 6, 6)
+    projections = operators.project(volume, matrices)
+    assert projections.data_ptr() not in [kept.data_ptr() for kept in projections.grad_fn.saved_tensors if kept is not None]
+
+
 def test_conjugate_views_are_refused():
     volume, matrices, _, _, _, _ = problem(3, 2, 6, 6)
     with pytest.raises(TypeError, match="reconstruction: expected values as they are in memory"):
@@ -172,6 +178,76 @@ def test_torch_projectors_functions_are_those_of_the_package():
     assert data.shape == weight.shape == (1, 16, 16, 9)
     with pytest.raises(ValueError, match="must be even"):
         peer.project_2d_forw(torch.zeros(7, 5, dtype=torch.complex64), torch.eye(2))
+
+
+one_step = pytest.mark.skipif(not hasattr(torch.Tensor, "__dlpack_c_exchange_api__"), reason="PyTorch has no table of C functions")
+
+
+@one_step
+@pytest.mark.parametrize("dtype", [torch.complex64, torch.complex128])
+@pytest.mark.parametrize("sizes, shape", [((8, 8), (8, 8)), ((6, 8, 10), (6, 8)), ((9, 9, 9), (7, 9)), ((8, 8, 8), (6, 6, 6))])
+def test_one_step_gives_what_the_functions_give(sizes, shape, dtype):
+    real_type, dimensions, tolerance = dtype.to_real(), len(sizes), 1e-5 if dtype == torch.complex64 else 1e-13
+    generator = torch.Generator().manual_seed(7)
+
+    def numbers(*extents, dtype=real_type):
+        return torch.randn(*extents, dtype=dtype, generator=generator)
+
+    half, image = (*sizes[:-1], sizes[-1] // 2 + 1), (*shape[:-1], shape[-1] // 2 + 1)
+    options = [list(shape), sizes[-1], "linear", 1.0, None, None, False]
+    to_volume = [list(sizes), shape[-1], "catmull_rom", 1.0, None, None, "absolute"]
+    for batches, shared, poses, shifted, filtered in ((1, 1, 1, 0, 0), (2, 1, 3, 1, 1), (2, 2, 3, 3, 3)):
+        volume, matrices = numbers(batches, *half, dtype=dtype), numbers(shared, poses, dimensions, dimensions)
+        shifts = numbers(shared, shifted, len(shape)) if shifted else None
+        filters = numbers(shared, filtered, *image) if filtered else None
+        keywords = dict(interpolation="linear", oversampling=1.0)
+        projections = bracewell.project(volume, matrices, shifts, filters, shape=shape, width=sizes[-1], **keywords)
+        assert torch.equal(bracewell._core.project_tensors(volume, matrices, shifts, filters, *options), projections)
+        cotangent = numbers(*projections.shape, dtype=dtype)
+        needed = (True, True, shifts is not None)
+        wanted = [name for name, want in zip(("reconstruction", "matrices", "shifts"), needed) if want]
+        expected = bracewell.project_gradients(volume, matrices, cotangent, shifts, filters, wanted=wanted, shape=shape, width=sizes[-1], **keywords)
+        found = bracewell._core.project_gradients_tensors(cotangent, volume, matrices, shifts, filters, *needed, *options)
+        weights = numbers(shared, poses, *image).abs()
+        keywords = dict(shape=sizes, width=shape[-1], interpolation="catmull_rom", oversampling=1.0, kernel_weights="absolute")
+        sums = bracewell.backproject(cotangent, matrices, shifts, filters, weights=weights, **keywords)
+        pairs = [*zip(expected, found), *zip(sums, bracewell._core.backproject_tensors(cotangent, matrices, shifts, filters, weights, *to_volume))]
+        slopes, weight_slopes = numbers(*sums[0].shape, dtype=dtype), numbers(*sums[0].shape)
+        needed = (True, True, True, shifts is not None)
+        wanted = [name for name, want in zip(("projections", "weights", "matrices", "shifts"), needed) if want]
+        expected = bracewell.backproject_gradients(cotangent, matrices, slopes, weight_slopes, shifts, filters, weights=weights, wanted=wanted, **keywords)
+        pairs += zip(expected, bracewell._core.backproject_gradients_tensors(slopes, weight_slopes, cotangent, matrices, shifts, filters, weights,
+                                                                             *needed, *to_volume))
+        for one, other in pairs:
+            assert one is None and other is None or torch.allclose(one, other, rtol=tolerance, atol=10 * tolerance)
+
+
+@one_step
+def test_one_step_leaves_unusual_calls_to_the_functions():
+    volume, matrices = torch.randn(1, 8, 8, 5, dtype=torch.complex64), torch.eye(3).reshape(1, 1, 3, 3)
+    shifts, options = torch.zeros(1, 1, 2), [[8, 8], 8, "linear", None, None, None, False]
+
+    def tried(volume=volume, matrices=matrices, shifts=shifts, options=options):
+        return operators._quick(bracewell._core.project_tensors, volume, matrices, shifts, None, *options)
+
+    class Own(torch.Tensor):
+        pass
+
+    assert tried(shifts=torch.zeros(3, 1, 2)).shape == (3, 1, 8, 5)  # one volume is shared
+    assert tried() is not None and tried(shifts=None) is not None and tried(torch.nn.Parameter(volume)) is not None
+    for unusual in (dict(volume=volume.conj()), dict(volume=volume.to(torch.complex128)), dict(volume=volume.transpose(1, 2)), dict(volume=volume[0]),
+                    dict(volume=volume.real.contiguous()), dict(volume=volume.as_subclass(Own)), dict(volume=volume.numpy()), dict(volume=None),
+                    dict(volume=volume[:0]), dict(volume=volume.to("meta")), dict(matrices=matrices[:, :, :2, :2].contiguous()), dict(matrices=None),
+                    dict(matrices=torch.cat([matrices, matrices], 3)[..., ::2]), dict(matrices=matrices.to(torch.float16)),
+                    dict(shifts=torch.zeros(1, 1, 3)), dict(shifts=torch.zeros(1, 1, 2, dtype=torch.complex64).conj().imag),
+                    dict(options=[[8], 8, *options[2:]]), dict(options=[[8, -8], 8, *options[2:]]), dict(options=[[8, 8], 11, *options[2:]])):
+        assert tried(**unusual) is None, unusual
+    with pytest.raises(ValueError, match="oversampling: expected"):
+        tried(options=[[6, 6], 8, *options[2:]])
+    with pytest.raises(ValueError, match="kernel_weights: expected signed or absolute"):
+        operators.backproject(volume[None], matrices, kernel_weights="squared")
+    with pytest.raises(TypeError, match="radius: expected a number"):
+        operators.project(volume, matrices, radius="far")
 
 
 def test_tensors_that_nothing_follows_need_no_dispatcher():

@@ -1,5 +1,3 @@
-target_compile_definitions(test_docs_cryoem PRIVATE BRACEWELL_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
-
 # Compiled as readers of the pages compile: -O3, and nothing that only this machine's processor has. What compilers do to the
 # library then, tests with -O1 do not see.
 if(CMAKE_BUILD_TYPE STREQUAL "Release" AND NOT Kokkos_ENABLE_CUDA)

@@ -18,7 +18,7 @@ foreach(source ${driver_sources})
   cmake_path(GET source STEM name)
   set(name test_drivers_${name})
   bracewell_program(${name} ${source} LIBRARIES bracewell_test_main bracewell_examples_cryoem)
-  target_compile_definitions(${name} PRIVATE BRACEWELL_SOURCE_DIR="${PROJECT_SOURCE_DIR}"
+  target_compile_definitions(${name} PRIVATE
     BRACEWELL_CLASSIFY="$<TARGET_FILE:bracewell-classify>"
     BRACEWELL_MATCH="$<TARGET_FILE:bracewell-match>"
     BRACEWELL_PROJECT="$<TARGET_FILE:bracewell-project>"

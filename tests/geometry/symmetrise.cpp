@@ -154,6 +154,73 @@ TEST_CASE("an icosahedron is five cosets of the operators that map the lattice",
   CHECK(error<CatmullRom, double>(12, motions("I4"), 5, true) < 1e-11);
 }
 
+TEST_CASE("operators that are no group go one by one", "[geometry]") {
+  // The half turns map the lattice onto itself, but not these sets.
+  const auto d4 = motions("D4"), c3 = motions("C3");
+  const SymmetryOperator first = d4[0], quarter = d4[1], turn = c3[1];
+  CHECK(error<Linear, Kokkos::complex<double>>(12, {first, quarter}, 5.5, false) < 1e-12);
+  CHECK(error<Linear, Kokkos::complex<double>>(13, {first, quarter, turn}, 6, false) < 1e-12);
+  CHECK(error<Linear, double>(13, {quarter}, 6, true) < 1e-12);
+  // From the left the half turns about z and x make a whole set, from the right they do not.
+  std::vector<SymmetryOperator> left = motions("D2");
+  for (std::size_t i = 0; i < 4; ++i)
+    left.push_back({left[i].rotation * turn.rotation});
+  CHECK(error<Linear, Kokkos::complex<double>>(12, left, 5.5, false) < 1e-12);
+}
+
+TEMPLATE_TEST_CASE("data and weights go together", "[geometry]", float, double) {
+  using T = TestType;
+  using Value = Kokkos::complex<T>;
+  const Space space;
+  const double tolerance = 4000 * double(std::numeric_limits<T>::epsilon());
+  for (const char* group : {"C1", "C5", "D2", "D7", "O", "I1"})
+    for (const int n : {12, 13}) {
+      CAPTURE(group, n);
+      const VolumeSymmetry<Space> symmetry(space, symmetry_operators(group));
+      const auto columns = n / 2 + 1;
+      const Volume<Value> scratch("scratch", 1, n, n, columns);
+      const Volume<T> weight_scratch("weight_scratch", 1, n, n, columns);
+      // Both at once, as quotients with a curve; and one after the other, divided by hand.
+      const auto data = stored<Value>(Full(n, 6, false)), data_alone = stored<Value>(Full(n, 6, false));
+      const auto weight = stored<T>(Full(n, 7, true)), weight_alone = stored<T>(Full(n, 7, true));
+      const Kokkos::View<double*, Space> curve("curve", 5);
+      const auto values = Kokkos::create_mirror_view(curve);
+      for (int s = 0; s < 5; ++s)
+        values(s) = 3 + std::cos(2 * s);
+      Kokkos::deep_copy(curve, values);
+      const auto scaled = [&](bool divide) {
+        const auto d = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), data_alone);
+        const auto w = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), weight_alone);
+        for (int z = 0; z < n; ++z)
+          for (int y = 0; y < n; ++y)
+            for (int x = 0; x < columns; ++x) {
+              const double k = std::hypot(x, frequency(y, n), frequency(z, n));
+              const int below = std::min(int(k), 4), above = std::min(below + 1, 4);
+              const double own = values(below) + (k - int(k)) * (values(above) - values(below));
+              d(0, z, y, x) *= T(divide ? 1 / own : own);
+              w(0, z, y, x) *= T(divide ? 1 / own : own);
+            }
+        Kokkos::deep_copy(data_alone, d);
+        Kokkos::deep_copy(weight_alone, w);
+      };
+      symmetry.apply(space, HalfSpectrum{data, n}, HalfSpectrum{weight, n}, HalfSpectrum{scratch, n},
+                     HalfSpectrum{weight_scratch, n}, curve);
+      scaled(true);
+      symmetry.apply(space, HalfSpectrum{data_alone, n}, HalfSpectrum{scratch, n});
+      symmetry.apply(space, HalfSpectrum{weight_alone, n}, HalfSpectrum{weight_scratch, n});
+      scaled(false);
+      const auto d = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), data);
+      const auto w = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), weight);
+      const auto d_alone = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), data_alone);
+      const auto w_alone = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), weight_alone);
+      double largest = 0;
+      for (std::size_t i = 0; i < d.size(); ++i)
+        largest = std::max({largest, double(Kokkos::abs(d.data()[i] - d_alone.data()[i])),
+                            std::abs(double(w.data()[i] - w_alone.data()[i]))});
+      CHECK(largest < tolerance);
+    }
+}
+
 TEST_CASE("a helix turns and shifts", "[geometry]") {
   for (const char* group : {"C1", "C2", "D1", "C3"}) {
     CAPTURE(group);
@@ -190,4 +257,12 @@ TEST_CASE("symmetry of volumes is checked", "[geometry]") {
     CHECK_THROWS_AS(VolumeSymmetry<Space>(space, std::vector{longer}), Error);
   }
   CHECK_NOTHROW(symmetry.apply(space, empty, empty_too));
+  const Volume<Kokkos::complex<float>> data("data", 1, 8, 8, 5), data_too("data_too", 1, 8, 8, 5);
+  CHECK_NOTHROW(symmetry.apply(space, data, cube, data_too, other));
+  CHECK_THROWS_AS(symmetry.apply(space, data, flat, data_too, other), Error);
+  CHECK_THROWS_AS(symmetry.apply(space, data, cube, data, other), Error);
+  CHECK_THROWS_AS(symmetry.apply(space, data, cube, data_too, cube), Error);
+  CHECK_THROWS_AS(symmetry.apply(space, data, cube, data_too, other, Kokkos::View<double*, Space>("none", 0)),
+                  Error);
+  CHECK_THROWS_AS(symmetry.apply(space, data, cube, data_too, other, {}, 5), Error);
 }

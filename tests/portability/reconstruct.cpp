@@ -84,6 +84,7 @@ void every_operator(const Space& space, const Volumes<T>& real, const Volumes<T>
   const VolumeSymmetry<Space> symmetry(space, symmetry_operators("I1"));
   symmetry.apply<CatmullRom>(space, spectrum, spectrum);
   symmetry.apply<CatmullRom>(space, weight, weight);
+  symmetry.apply<CatmullRom>(space, spectrum, weight, spectrum, weight);
   Kokkos::parallel_for("rotate", Kokkos::RangePolicy(space, 0, 3), Rotate<T>{real});
 }
 

@@ -397,9 +397,9 @@ double distance(const Found& found, const Expected& expected) {
 
 /// `run(problem, outputs)` against brute force.
 template <class T, int D, class Run>
-void check_run(const Case& sizes, const Run& run) {
+void check_run(const Problem<T, D>& p, const Run& run) {
+  const Case& sizes = p.sizes;
   INFO(sizes.name << ", D = " << D);
-  const Problem<T, D> p(sizes);
   const size_t shells = p.plan().shell_sizes().size();
   const BruteForce<T, D> expected(p, shells);
   const Outputs<T, D> found(p, shells);
@@ -455,7 +455,7 @@ void check_run(const Case& sizes, const Run& run) {
 
 template <class T, int D>
 void check_case(const Case& sizes) {
-  check_run<T, D>(sizes, [](const auto& p, const auto& found) {
+  check_run(Problem<T, D>(sizes), [](const auto& p, const auto& found) {
     auto step = p.plan();
     step.run(p.space, p.reference(), p.poses(), found.results(p.N), 1);
   });
@@ -464,7 +464,7 @@ void check_case(const Case& sizes) {
 /// The scores of GPUs (ScoreTiles), wherever, and their tables.
 template <class T>
 void check_tiles(const Case& sizes) {
-  check_run<T, 3>(sizes, [](const auto& p, const auto& found) {
+  check_run(Problem<T, 3>(sizes), [](const auto& p, const auto& found) {
     using Complex = Kokkos::complex<T>;
     using Spectra = Impl::PaddedSpectra<Complex, 3, Linear::width>;
     const auto& space = p.space;
@@ -648,6 +648,147 @@ TEMPLATE_TEST_CASE("teams of threads rank candidates as sorting does", "", float
     for (const int ranks : {1, 5, 128, 2000})
       for (const int levels : {2, 50, 1 << 30}) // many candidates, or none, have the same weight
         check_ranks<TestType>(team, ranks, levels);
+}
+
+namespace {
+/// Two passes: the support and the mean shift of brute force at a small radius, then brute force at the poses about it.
+template <class T, int D>
+void check_passes(const Case& sizes, size_t most) {
+  INFO(sizes.name << ", at most " << most);
+  const Problem<T, D> p(sizes);
+  const BruteForce<T, D> coarse(p, p.plan().shell_sizes().size());
+  constexpr size_t turn_count = 3, shift_count = 4;
+  std::mt19937 engine(4);
+  std::uniform_real_distribution<T> random(-1, 1);
+  const View<T***> turns("turns", turn_count, D, D);
+  fill_with(turns, [&](size_t i) { return T(i % (D * D) % (D + 1) == 0) + random(engine) / 8; });
+
+  // The finer problem: the same images, other shifts, and lists of poses.
+  Case of = sizes;
+  of.radius.reset();
+  of.shifts = shift_count;
+  of.poses = 0;
+  of.first = {0};
+  of.origins = true;
+  std::vector<size_t> parents;
+  std::vector<double> origins;
+  const auto given = on_host(p.origins), steps = on_host(p.shifts);
+  for (size_t i = 0; i < sizes.images; ++i) {
+    std::vector<double> totals(sizes.poses, 0), mean(2, 0);
+    for (const auto& one : coarse.candidates[i]) {
+      if (!(one.posterior > 0))
+        continue;
+      totals[size_t(one.pose)] += one.posterior;
+      for (size_t axis = 0; axis < 2; ++axis)
+        mean[axis] += one.posterior * double(steps(size_t(one.shift), axis));
+    }
+    for (size_t axis = 0; axis < 2; ++axis)
+      origins.push_back(mean[axis] + (sizes.origins ? double(given(i, axis)) : 0.));
+    for (size_t pose = 0; pose < sizes.poses; ++pose)
+      if (totals[pose] > 1e-30 && std::count_if(totals.begin(), totals.end(), [&](double one) {
+                                    return one > totals[pose];
+                                  }) < std::ptrdiff_t(most))
+        parents.push_back(pose);
+    of.first.push_back(int64_t(turn_count * parents.size()));
+  }
+  of.poses = turn_count * parents.size();
+  Problem<T, D> f(of);
+  f.references = p.references;
+  f.images = p.images;
+  f.filters = p.filters;
+  f.noise = p.noise;
+  f.class_priors = p.class_priors;
+  f.data = p.data;
+  f.weight = p.weight;
+  fill_with(f.origins, [&](size_t i) { return T(origins[i]); });
+  const auto priors = on_host(p.pose_priors);
+  fill_with(f.pose_priors,
+            [&](size_t i) { return priors(i / of.poses, parents[i % of.poses / turn_count]); });
+  const auto matrices = on_host(p.matrices), turned = on_host(turns);
+  fill_with(f.matrices, [&](size_t i) {
+    const size_t pose = i / (D * D), row = i / D % D, column = i % D;
+    double sum = 0;
+    for (size_t k = 0; k < D; ++k)
+      sum +=
+          double(matrices(parents[pose / turn_count], row, k)) * double(turned(pose % turn_count, k, column));
+    return T(sum);
+  });
+  check_run(f, [&](const auto&, const auto& found) {
+    auto first = p.plan();
+    auto second = f.plan();
+    ExpectationImages<T, Memory> input{.spectra = HalfSpectrum{p.images, sizes.width}, .noise = p.noise};
+    input.filters = Array<const T, Memory>(HalfSpectrum{p.filters, sizes.width});
+    if (sizes.origins)
+      input.origins = p.origins;
+    auto poses = p.poses();
+    const auto finer = second.run_passes(p.space, first, input, p.reference(), poses,
+                                         {.matrices = turns, .most = int64_t(most)}, found.results(p.N), 1);
+    CHECK(finer.first == of.first);
+    const auto is = on_host(finer.matrices), right = on_host(f.matrices);
+    REQUIRE(is.size() == right.size());
+    double worst = 0;
+    for (size_t i = 0; i < is.size(); ++i)
+      worst = std::max(worst, std::abs(double(is.data()[i] - right.data()[i])));
+    CHECK(worst < (sizeof(T) == 4 ? 1e-6 : 1e-14));
+  });
+}
+} // namespace
+
+TEMPLATE_TEST_CASE("two passes are what brute force finds", "", float, double) {
+  const Case all{"everything for each image", 4, 2, 9, 3, 7, 9, false, true, true, 2.2},
+      shared{"shared, no priors, no origins", 3, 1, 6, 2, 8, 6, true, false, false, 2.},
+      of_images{"lists", 3, 2, 9, 2, 6, 5, false, true, true, 1.5, {1, 4, 4, 9}},
+      tiles{"poses of several tiles", 2, 2, 150, 2, 5, 4, false, true, true, 1.5, {}, 0};
+  for (const size_t most : {size_t(2), size_t(1000)}) {
+    check_passes<TestType, 3>(all, most);
+    check_passes<TestType, 2>(of_images, most);
+    check_passes<TestType, 3>(shared, most);
+  }
+  check_passes<TestType, 3>(tiles, 5);
+}
+
+TEST_CASE("the support of a posterior has the share that is asked for") {
+  Case many{"many", 3, 2, 300, 4, 8, 8, false, true, false};
+  for (const int64_t bytes : {int64_t(0), int64_t(1) << 20}) {
+    many.bytes = bytes;
+    Problem<double, 3> p(many);
+    fill_with(p.noise, [](size_t) { return 0.02; }); // few poses are likely
+    const BruteForce<double, 3> expected(p, p.plan().shell_sizes().size());
+    auto step = p.plan();
+    const auto some = step.support(p.space, p.reference(), p.poses(), {}, 0.9);
+    REQUIRE(some.first.size() == 4);
+    for (size_t i = 0; i < 3; ++i) {
+      double sum = 0;
+      std::vector<double> totals(300, 0);
+      for (const auto& one : expected.candidates[i])
+        if (one.posterior > 0)
+          totals[size_t(one.pose)] += one.posterior;
+      for (int64_t k = some.first[i]; k < some.first[i + 1]; ++k) {
+        sum += totals[size_t(some.poses[size_t(k)])];
+        CHECK((k == some.first[i] || some.poses[size_t(k)] > some.poses[size_t(k - 1)]));
+      }
+      CHECK(sum >= 0.9);
+      CHECK(some.first[i + 1] - some.first[i] < 100); // of 300
+    }
+  }
+}
+
+TEST_CASE("the largest shares stay, and of equal ones the first") {
+  const Space space;
+  const int team = Impl::is_host<Space> ? std::min(2, int(Space().concurrency())) : 256;
+  for (const int threads : {1, team})
+    for (const int64_t most : {1, 3, 4, 6, 1000}) {
+      const std::vector<double> values{0, 0.5, 0.25, 0.25, 0, 0.25, 1, 1e-300, 0.25};
+      const View<double**> shares("shares", 2, values.size());
+      fill_with(shares, [&](size_t i) { return values[i % values.size()]; });
+      Kokkos::parallel_for("keep", Kokkos::TeamPolicy<Space>(space, 2, threads),
+                           Impl::KeepLargest<double>{shares.data(), int64_t(values.size()), most});
+      const auto found = on_host(shares);
+      const size_t order[] = {6, 1, 2, 3, 5, 8, 7};
+      for (size_t i = 0; i < 2; ++i)
+        for (size_t rank = 0; rank < 7; ++rank)
+          CHECK((found(i, order[rank]) > 0) == (int64_t(rank) < most));
+    }
 }
 
 TEST_CASE("sums have at least the share of the posterior that is asked for") {
@@ -974,6 +1115,20 @@ TEST_CASE("the page's expectation") {
            {.log_evidence = evidence});
   // expectation-lists]
   CHECK(std::abs(on_host(evidence)(1) - (expected - std::log(double(N)))) < 1e-5);
+  const View<float***> turns("turns", 8, 3, 3);
+  fill_with(turns, [](size_t i) { return i % 9 % 4 == 0 ? 1.f : 0.f; });
+  const auto fine_shifts = shifts;
+  // [expectation-passes
+  Expectation<Space> coarse(space, {.images = N, .shifts = S, .height = n, .width = n},
+                            {.oversampling = 2, .radius = 3});
+  coarse.set_shifts(space, shifts);
+  step.set_shifts(space, fine_shifts);
+  const auto finer = step.run_passes(space, coarse, {.spectra = images, .noise = variances, .filters = ctf},
+                                     prepare<Linear>(space, references), {.matrices = matrices},
+                                     {.matrices = turns}, {.log_evidence = evidence});
+  // expectation-passes]
+  CHECK(finer.first.back() == N * Q * 8);
+  CHECK(std::abs(on_host(evidence)(1) - (expected + std::log(8.))) < 1e-5);
 }
 
 TEST_CASE("the examples of the page on expectation are this test's") {

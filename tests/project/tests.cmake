@@ -5,14 +5,8 @@ target_link_libraries(bracewell_test_operators PUBLIC ${bracewell_operators} PRI
 foreach(name
     adjointness broadcast filters_and_lenses gaussian_molecules gradients hostile_poses image_loss reproducible
     scratch_kernels skip_redundant)
-  target_link_libraries(test_project_${name} PRIVATE bracewell_test_operators)
+  target_link_libraries(${program_of_test_project_${name}} PRIVATE bracewell_test_operators)
 endforeach()
 
 add_test(NAME project_reproducible_threads COMMAND ${CMAKE_COMMAND}
-  -D PROGRAM=$<TARGET_FILE:test_project_reproducible> -P ${CMAKE_CURRENT_SOURCE_DIR}/project/same_hash.cmake)
-
-target_compile_definitions(test_project_conventions PRIVATE BRACEWELL_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
-target_compile_definitions(test_project_building_blocks PRIVATE BRACEWELL_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
-target_compile_definitions(test_project_lines PRIVATE BRACEWELL_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
-target_compile_definitions(test_project_expectation PRIVATE BRACEWELL_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
-target_compile_definitions(test_project_template_matching PRIVATE BRACEWELL_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
+  -D PROGRAM=$<TARGET_FILE:${program_of_test_project_reproducible}> -P ${CMAKE_CURRENT_SOURCE_DIR}/project/same_hash.cmake)

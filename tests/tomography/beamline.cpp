@@ -161,6 +161,11 @@ TEST_CASE("what spread in the near field comes back; the filter's transpose is o
   CHECK_THROWS_MATCHES(
       (PhaseRetrieval<Space, double>(space, 1, 9, n, options).execute(space, view, view)), Error,
       matches("PhaseRetrieval::execute: sinograms: expected [9, angles, 16], found [10, 1, 16]"));
+  options.distance *= 1e9; // in another unit
+  CHECK_THROWS_MATCHES((PhaseRetrieval<Space, float>(space, 1, 2, 3, options)), Error,
+                       matches("PhaseRetrieval: options.padding: expected a number, as the filter of these "
+                               "lengths (wavelength, distance, "
+                               "pixel_size, in one unit) reaches 16384 pixels or more, found none"));
 }
 
 TEMPLATE_TEST_CASE("outliers become the median around them", "", float, double) {

@@ -398,6 +398,23 @@ TEST_CASE("the rotation axis is found where it is") {
   }
 }
 
+TEMPLATE_TEST_CASE("an object that is round about the axis has its axis", "", float, double) {
+  const Space space;
+  for (const auto& [n, P, centre] :
+       {std::tuple{121, 180, 60.0}, {121, 180, 57.25}, {101, 180, 50.3}, {400, 300, 205.6}})
+    for (const double deviation : {0.0, 0.01, 0.5}) {
+      CAPTURE(n, centre, deviation);
+      const double radius = 0.3 * n;
+      const Values angles = even_angles(P), noise = random_values(at(n * P), -1, 1, 7);
+      Values rows(at(n * P));
+      for (std::size_t k = 0; k < rows.size(); ++k) {
+        const double x = double(k % at(n)) - centre;
+        rows[k] = 2 * std::sqrt(std::max(radius * radius - x * x, 0.0)) + deviation * noise[k];
+      }
+      CHECK(std::abs(find_centre(space, frames<TestType>(rows, n), angles) - centre) < 0.25);
+    }
+}
+
 TEST_CASE("angles in any order have the same axis") {
   const Space space;
   const int n = 200;

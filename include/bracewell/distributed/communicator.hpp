@@ -36,13 +36,13 @@ struct Share {
   std::int64_t size() const { return end - begin; }
 };
 
-/// The processes that work on one problem, each on its part and on a device of its own: which one this is, which
-/// part is its, and the sums in which the parts meet. Operators know nothing of it. Built without MPI, or without an
-/// MPI communicator, it is one process.
+/// The processes that work on one problem, each on its part and on a device of its own. It tells the number of this process
+/// and its part, and adds the parts up. Operators know nothing of it. Built without MPI, or without an MPI communicator, it
+/// is one process.
 ///
 /// Collective functions are called by every process, in the same order, with Views of the same sizes. A Communicator
-/// duplicates the one that it is given and frees the duplicate; it initialises, prints and aborts nothing. Copies share
-/// the duplicate.
+/// duplicates the communicator of MPI that it is given, and frees the duplicate. It initialises, prints and aborts nothing.
+/// Copies share the duplicate.
 /// @code
 /// const Communicator<Space> processes(space, MPI_COMM_WORLD);
 /// const Share mine = processes.share(particles);

@@ -107,7 +107,7 @@ public:
   /// Bytes that this process sends in a sum, and receives.
   std::int64_t exchanged_bytes() const { return std::int64_t(sent_.size()) * bytes; }
 
-  /// Bytes that the overlaps take, without those of the host that devices copy from and to.
+  /// Bytes that the overlaps take, without the host memory that devices copy from and to.
   std::size_t memory_bytes() const { return Impl::bytes_of(overlaps_, sent_, received_); }
 
 private:

@@ -9,6 +9,7 @@
 
 #include <Kokkos_Profiling_ScopedRegion.hpp>
 
+#include <algorithm>
 #include <optional>
 #include <vector>
 
@@ -17,15 +18,17 @@ namespace Bracewell {
 /// Symmetry as one operation on what backproject gathered: replaces F(k), data or weight, by
 ///   sum over operators (R, t) of F(R k) exp(2 pi i (R k).t / N),
 /// as if every particle had been inserted once per operator (weights without the phase). An operator that maps the
-/// lattice onto itself is exact. The others are interpolated. Of a group, only one operator in each coset of the exact
-/// operators is interpolated. So icosahedral symmetry I1 interpolates four times instead of 59.
+/// lattice onto itself is exact. The others are interpolated. The sum over the exact ones comes first. It is the same at the
+/// frequencies that they map onto each other, so one operator in each coset is interpolated, at one of these frequencies. So
+/// icosahedral symmetry I1 interpolates four times instead of 59, at one frequency of twelve.
 /// \code
 /// const VolumeSymmetry symmetry(space, symmetry_operators("I1"));
-/// symmetry.apply<Linear>(space, data, scratch);
-/// symmetry.apply<Linear>(space, weight, weight_scratch);
+/// symmetry.apply<Linear>(space, data, weight, scratch, weight_scratch);
 /// \endcode
 template <class ExecutionSpace>
 class VolumeSymmetry {
+  using MemorySpace = typename ExecutionSpace::memory_space;
+
 public:
   /// @param operators  a group, as symmetry_operators returns it
   VolumeSymmetry(const ExecutionSpace& space, const std::vector<Matrix3<double>>& operators)
@@ -51,8 +54,28 @@ public:
   void apply(const ExecutionSpace& space, const Spectrum& spectrum, const Spectrum& scratch,
              std::optional<double> radius = std::nullopt) const;
 
+  /// Sums data and their weights over the operators, in place, in one pass.
+  /// @param data     complex [B, N, N, N/2+1]
+  /// @param weight   real, like data
+  /// @param data_scratch, weight_scratch  like data and weight; overwritten
+  /// @param curve    double [S]: what values at |k| = 0, 1, ... are on average, not zero. Both arrays are interpolated as
+  ///                 quotients with it, linear between its values, the last one beyond it. Weights fall with |k| and follow
+  ///                 the contrast transfer, so their neighbours differ. Optional
+  /// @param radius   as above
+  /// @throws Error on boxes that are not cubes, shapes that do not fit and shared memory
+  template <class Kernel = Linear, class Data, class Weight>
+  void apply(const ExecutionSpace& space, const Data& data, const Weight& weight, const Data& data_scratch,
+             const Weight& weight_scratch, const Array<const double, MemorySpace>& curve = {},
+             std::optional<double> radius = std::nullopt) const;
+
 private:
-  using Table = Kokkos::View<double* [12], Kokkos::LayoutRight, typename ExecutionSpace::memory_space>;
+  using Table = Kokkos::View<double* [12], Kokkos::LayoutRight, MemorySpace>;
+  using Permutations = Kokkos::View<int* [9], Kokkos::LayoutRight, MemorySpace>;
+
+  template <class Kernel, class Value, class T>
+  void sum(const ExecutionSpace& space, const Impl::Arguments& arguments, const Impl::Box<3>& box,
+           Value* data, T* weight, Value* data_scratch, T* weight_scratch,
+           const Array<const double, MemorySpace>& curve, std::optional<double> radius) const;
 
   static std::vector<SymmetryOperator> with_shifts(const std::vector<Matrix3<double>>& operators) {
     std::vector<SymmetryOperator> result;
@@ -62,7 +85,9 @@ private:
   }
 
   std::size_t order_, interpolated_ = 0;
-  Table cosets_, exact_; ///< rows of matrices, then shifts
+  bool permutes_;      ///< all operators are exact
+  Table cosets_;       ///< rows of matrices, then shifts
+  Permutations exact_; ///< rows of matrices
 };
 
 namespace Impl {
@@ -116,7 +141,8 @@ inline bool keeps_lengths(const Matrix3<double>& matrix) {
   return true;
 }
 
-/// Operators = cosets x exact ones: a sum over `exact` of a sum over `cosets` is that over all.
+/// Operators = exact ones x cosets: a sum over `cosets` of a sum over `exact` is that over all, and the exact ones map it
+/// onto itself.
 struct SymmetryFactors {
   std::vector<SymmetryOperator> cosets, exact;
 
@@ -127,22 +153,30 @@ struct SymmetryFactors {
       if (maps_lattice(one))
         exact.push_back(one);
     std::vector<bool> taken(operators.size());
-    for (std::size_t i = 0; i < operators.size(); ++i) {
+    const auto find = [&](const SymmetryOperator& product) {
+      return static_cast<std::size_t>(
+          std::ranges::find_if(operators, [&](const auto& one) { return same_motion(one, product); }) -
+          operators.begin());
+    };
+    bool closed = exact.size() > 1;
+    for (const auto& one : exact)
+      for (const auto& other : exact)
+        closed = closed && find(after(one, other)) < operators.size();
+    for (std::size_t i = 0; i < operators.size() && closed; ++i) {
       if (taken[i])
         continue;
       cosets.push_back(operators[i]);
       for (const auto& inner : exact) {
-        const SymmetryOperator product = after(operators[i], inner);
-        std::size_t j = 0;
-        while (j < operators.size() && (taken[j] || !same_motion(operators[j], product)))
-          ++j;
-        if (j == operators.size()) { // no group: all go one by one
-          cosets = operators;
-          exact = {{Matrix3<double>::identity(), {0, 0, 0}}};
-          return;
-        }
-        taken[j] = true;
+        const std::size_t j = find(after(inner, operators[i]));
+        closed = closed && j < operators.size() && !taken[j] &&
+                 find(after(operators[i], inner)) < operators.size();
+        if (closed)
+          taken[j] = true;
       }
+    }
+    if (!closed) { // all go one by one
+      cosets = operators;
+      exact = {{Matrix3<double>::identity(), {0, 0, 0}}};
     }
   }
 };
@@ -156,14 +190,15 @@ KOKKOS_INLINE_FUNCTION Kokkos::complex<T> conjugate_of(const Kokkos::complex<T>&
   return {value.real(), -value.imag()};
 }
 
-/// A spectrum between its elements.
+/// Data and, where there are any, weights between their elements.
 template <class Kernel, class Value, class T>
 struct InterpolatedSpectrum {
-  const Value* values;
+  const Value* data;
+  const T* weight; ///< or null
   HalfSpectrumLayout<3> layout;
 
   /// At a position with |q| <= N/2.
-  KOKKOS_INLINE_FUNCTION Value operator()(const T (&position)[3]) const {
+  KOKKOS_INLINE_FUNCTION void operator()(const T (&position)[3], Value& value, T& own) const {
     constexpr int width = Kernel::width;
     const bool mirrored = position[0] < 0;
     int first[3];
@@ -181,70 +216,170 @@ struct InterpolatedSpectrum {
           if (along == 0)
             continue;
           const int tap[3] = {0, first[1] + y, first[2] + z};
-          const Value* const row = values + layout.row(tap) + first[0];
+          const std::int64_t begin = layout.row(tap) + first[0];
           Value part(0);
           for (int x = 0; x < width; ++x)
-            part += weights[0][x] * row[x];
+            part += weights[0][x] * data[begin + x];
           sum += along * part;
+          if (weight)
+            for (int x = 0; x < width; ++x)
+              own += along * weights[0][x] * weight[begin + x];
         }
     } else {
       for (int z = 0; z < width; ++z)
         for (int y = 0; y < width; ++y)
           for (int x = 0; x < width; ++x) {
-            const T weight = weights[2][z] * weights[1][y] * weights[0][x];
-            if (weight == 0)
+            const T part = weights[2][z] * weights[1][y] * weights[0][x];
+            if (part == 0)
               continue;
             const int tap[3] = {first[0] + x, first[1] + y, first[2] + z};
             const auto address = layout.resolve(tap);
-            const Value value = values[address.index];
-            sum += weight * (address.conjugate ? conjugate_of(value) : value);
+            const Value found = data[address.index];
+            sum += part * (address.conjugate ? conjugate_of(found) : found);
+            if (weight)
+              own += part * weight[address.index];
           }
     }
-    return mirrored ? conjugate_of(sum) : sum;
+    value = mirrored ? conjugate_of(sum) : sum;
   }
 };
 
-/// target(k) = sum over operators of source(R k) and its phase; exact: R k is on the lattice.
-template <class Kernel, class Value, bool exact, class Table>
+/// The elements that the exact operators and the symmetry of real maps map onto each other, of which one is the owner.
+template <class Permutations>
+struct Orbits {
+  HalfSpectrumLayout<3> layout;
+  Permutations operators;
+
+  KOKKOS_INLINE_FUNCTION int component(const int (&k)[3], int i, int d) const {
+    return operators(i, 3 * d) * k[0] + operators(i, 3 * d + 1) * k[1] + operators(i, 3 * d + 2) * k[2];
+  }
+
+  KOKKOS_INLINE_FUNCTION auto address(const int (&k)[3], int i) const {
+    const int tap[3] = {component(k, i, 0), component(k, i, 1), component(k, i, 2)};
+    return layout.resolve(tap);
+  }
+
+  /// Where the conjugate of an element is stored, too: in columns 0 and N/2.
+  KOKKOS_INLINE_FUNCTION std::int64_t mate(const int (&k)[3], int i) const {
+    const int opposite[3] = {-k[0], -k[1], -k[2]};
+    return address(opposite, i).index;
+  }
+
+  /// Owners have the smallest column, then the smallest key: those are in all rows, so that threads have equal shares.
+  KOKKOS_INLINE_FUNCTION bool owns(std::int64_t index, const int (&k)[3]) const {
+    const std::uint64_t own = key(index);
+    for (int i = 0; i < static_cast<int>(operators.extent(0)); ++i) {
+      const int column = Kokkos::abs(component(k, i, 0));
+      if (column < k[0])
+        return false;
+      if (column == k[0] &&
+          (key(address(k, i).index) < own || (layout.self_mated(column) && key(mate(k, i)) < own)))
+        return false;
+    }
+    return true;
+  }
+
+  /// Different for all elements: the product with an odd number.
+  KOKKOS_INLINE_FUNCTION static std::uint64_t key(std::int64_t index) {
+    return std::uint64_t(index) * std::uint64_t(0x9E3779B97F4A7C15u);
+  }
+
+  template <class Value>
+  KOKKOS_INLINE_FUNCTION void write(Value* target, const int (&k)[3], const Value& value) const {
+    for (int i = 0; i < static_cast<int>(operators.extent(0)); ++i) {
+      const auto at = address(k, i);
+      target[at.index] = at.conjugate ? conjugate_of(value) : value;
+      if (layout.self_mated(at.column))
+        target[mate(k, i)] = at.conjugate ? value : conjugate_of(value);
+    }
+  }
+};
+
+/// A curve of |k|, linear between its values.
+template <class T>
+KOKKOS_INLINE_FUNCTION T curve_at(const double* curve, int count, double squared) {
+  const double radius = Kokkos::sqrt(squared);
+  const int shell = Kokkos::min(static_cast<int>(radius), count - 1),
+            next = Kokkos::min(shell + 1, count - 1);
+  const double part = radius - static_cast<int>(radius);
+  return T((1 - part) * curve[shell] + part * curve[next]);
+}
+
+/// target(k) = sum over operators of source(R k) and its phase, by the owners of orbits: the exact operators, over a curve, which
+/// may be in place; or those between elements of such a sum, times it.
+template <class Kernel, class Value, bool exact, class Table, class Permutations>
 struct SumOverOperators {
   using T = typename RealOf<Value>::type;
   const Value* source;
+  const T* source_weight; ///< or null
   Value* target;
+  T* target_weight; ///< or null
   Box<3> box;
   Table operators;
+  Permutations permutations;
+  const double* curve; ///< or null
+  int curve_size;
   double squared_radius;
 
   template <class Member>
   KOKKOS_FUNCTION void operator()(std::int64_t row, const Member& member) const {
     const HalfSpectrumLayout<3> layout{box.size[0], box.size[1], box.size[2]};
     int index[3];
-    const std::int64_t batch = box.locate(row, index);
+    const std::int64_t batch = box.locate(row, index), begin = batch * layout.elements(),
+                       own = row * box.columns - begin;
     const int ky = layout.frequency(index[1], box.size[1]), kz = layout.frequency(index[2], box.size[2]);
-    const double squared = double(ky) * ky + double(kz) * kz;
-    const InterpolatedSpectrum<Kernel, Value, T> spectrum{source + batch * layout.elements(), layout};
-    const auto count = static_cast<int>(operators.extent(0));
+    const double squared_row = double(ky) * ky + double(kz) * kz;
+    const Orbits<Permutations> orbits{layout, permutations};
     Kokkos::parallel_for(Kokkos::ThreadVectorRange(member, box.columns), [&](int x) {
-      Value sum(0);
-      if (squared + double(x) * x <= squared_radius)
-        for (int i = 0; i < count; ++i) {
-          if constexpr (exact) {
-            int tap[3];
-            for (int d = 0; d < 3; ++d)
-              tap[d] = static_cast<int>(operators(i, 3 * d)) * x +
-                       static_cast<int>(operators(i, 3 * d + 1)) * ky +
-                       static_cast<int>(operators(i, 3 * d + 2)) * kz;
-            const auto address = layout.resolve(tap);
-            const Value value = spectrum.values[address.index];
-            sum += address.conjugate ? conjugate_of(value) : value;
-          } else {
-            T q[3];
-            for (int d = 0; d < 3; ++d)
-              q[d] = T(operators(i, 3 * d) * x + operators(i, 3 * d + 1) * ky + operators(i, 3 * d + 2) * kz);
-            sum += turned(spectrum(q), q, i);
-          }
+      const int k[3] = {x, ky, kz};
+      const double squared = squared_row + double(x) * x;
+      if (squared > squared_radius) {
+        if (!exact || source == target) {
+          target[begin + own + x] = Value(0);
+          if (target_weight)
+            target_weight[begin + own + x] = T(0);
         }
-      target[row * box.columns + x] = sum;
+        return;
+      }
+      if (!orbits.owns(own + x, k))
+        return;
+      Value sum(0);
+      T weight(0);
+      add(orbits, begin, k, sum, weight);
+      if (curve) {
+        const T scale = curve_at<T>(curve, curve_size, squared);
+        sum = exact ? sum / scale : sum * scale;
+        weight = exact ? weight / scale : weight * scale;
+      }
+      orbits.write(target + begin, k, sum);
+      if (target_weight)
+        orbits.write(target_weight + begin, k, weight);
     });
+  }
+
+  KOKKOS_INLINE_FUNCTION void add(const Orbits<Permutations>& orbits, std::int64_t begin, const int (&k)[3],
+                                  Value& sum, T& weight) const {
+    if constexpr (exact) {
+      for (int i = 0; i < static_cast<int>(permutations.extent(0)); ++i) {
+        const auto address = orbits.address(k, i);
+        const Value value = source[begin + address.index];
+        sum += address.conjugate ? conjugate_of(value) : value;
+        if (source_weight)
+          weight += source_weight[begin + address.index];
+      }
+    } else {
+      const InterpolatedSpectrum<Kernel, Value, T> spectrum{
+          source + begin, source_weight ? source_weight + begin : nullptr, orbits.layout};
+      for (int i = 0; i < static_cast<int>(operators.extent(0)); ++i) {
+        T q[3];
+        for (int d = 0; d < 3; ++d)
+          q[d] =
+              T(operators(i, 3 * d) * k[0] + operators(i, 3 * d + 1) * k[1] + operators(i, 3 * d + 2) * k[2]);
+        Value value(0);
+        spectrum(q, value, weight);
+        sum += turned(value, q, i);
+      }
+    }
   }
 
   KOKKOS_INLINE_FUNCTION Value turned(const Value& value, const T (&q)[3], int i) const {
@@ -278,21 +413,23 @@ VolumeSymmetry<ExecutionSpace>::VolumeSymmetry(const ExecutionSpace& space,
     arguments.require(Impl::keeps_lengths(one.rotation), "operators", "rotations", "a matrix that is none");
   }
   const Impl::SymmetryFactors factors(operators);
-  const auto table = [&](const char* label, const std::vector<SymmetryOperator>& of) {
-    const Table result(Kokkos::view_alloc(space, std::string(label), Kokkos::WithoutInitializing), of.size());
-    const auto host = Kokkos::create_mirror_view(Kokkos::WithoutInitializing, result);
-    for (std::size_t i = 0; i < of.size(); ++i)
-      for (int d = 0; d < 3; ++d) {
-        for (int e = 0; e < 3; ++e)
-          host(i, 3 * d + e) = of[i].rotation(d, e);
-        host(i, 9 + d) = of[i].shift[static_cast<std::size_t>(d)];
-      }
-    Kokkos::deep_copy(space, result, host);
-    space.fence("Bracewell::VolumeSymmetry"); // the host's copy goes
-    return result;
-  };
-  cosets_ = table("Bracewell::VolumeSymmetry::cosets", factors.cosets);
-  exact_ = table("Bracewell::VolumeSymmetry::exact", factors.exact);
+  cosets_ = Table("Bracewell::VolumeSymmetry::cosets", factors.cosets.size());
+  exact_ = Permutations("Bracewell::VolumeSymmetry::exact", factors.exact.size());
+  const auto cosets = Kokkos::create_mirror_view(cosets_);
+  const auto exact = Kokkos::create_mirror_view(exact_);
+  for (int e = 0; e < 9; ++e) {
+    for (std::size_t i = 0; i < factors.cosets.size(); ++i)
+      cosets(i, e) = factors.cosets[i].rotation(e / 3, e % 3);
+    for (std::size_t i = 0; i < factors.exact.size(); ++i)
+      exact(i, e) = static_cast<int>(factors.exact[i].rotation(e / 3, e % 3));
+  }
+  for (std::size_t i = 0; i < factors.cosets.size(); ++i)
+    for (std::size_t d = 0; d < 3; ++d)
+      cosets(i, 9 + d) = factors.cosets[i].shift[d];
+  Kokkos::deep_copy(space, cosets_, cosets);
+  Kokkos::deep_copy(space, exact_, exact);
+  space.fence("Bracewell::VolumeSymmetry"); // the host's copies go
+  permutes_ = factors.exact.size() == order_ && Impl::same_motion(factors.cosets[0], factors.exact[0]);
   for (const auto& one : factors.cosets)
     interpolated_ += Impl::maps_lattice(one) ? 0 : 1;
 }
@@ -301,27 +438,74 @@ template <class ExecutionSpace>
 template <class Kernel, class Spectrum>
 void VolumeSymmetry<ExecutionSpace>::apply(const ExecutionSpace& space, const Spectrum& spectrum,
                                            const Spectrum& scratch, std::optional<double> radius) const {
-  constexpr Impl::KernelFault fault = Impl::kernel_fault<Kernel, Impl::real_of<Spectrum>>;
-  BRACEWELL_EXPECTS_KERNEL(fault, "VolumeSymmetry::apply");
-  Impl::check_kernel<Kernel, Impl::real_of<Spectrum>>("VolumeSymmetry::apply");
   using Value = typename Impl::view_of<Spectrum>::non_const_value_type;
-  const Array<Value, typename ExecutionSpace::memory_space> values(spectrum), other(scratch);
+  using T = Impl::real_of<Spectrum>;
+  const Array<Value, MemorySpace> values(spectrum), other(scratch);
   constexpr Impl::Arguments arguments{"VolumeSymmetry::apply"};
   const auto box = Impl::spectrum_box<3>(arguments, "spectrum", values);
-  arguments.require(box.size[0] == box.size[1] && box.size[1] == box.size[2], "spectrum", "a cubic box",
-                    [&] { return values.shape(); });
   arguments.same_spectrum("scratch", other, values);
   arguments.disjoint({{"scratch", other}}, {{"spectrum", values}});
+  sum<Kernel, Value, T>(space, arguments, box, values.data, nullptr, other.data, nullptr, {}, radius);
+}
+
+template <class ExecutionSpace>
+template <class Kernel, class Data, class Weight>
+void VolumeSymmetry<ExecutionSpace>::apply(const ExecutionSpace& space, const Data& data,
+                                           const Weight& weight, const Data& data_scratch,
+                                           const Weight& weight_scratch,
+                                           const Array<const double, MemorySpace>& curve,
+                                           std::optional<double> radius) const {
+  using T = Impl::real_of<Data>;
+  using Value = Kokkos::complex<T>;
+  const Array<Value, MemorySpace> values(data), other(data_scratch);
+  const Array<T, MemorySpace> weights(weight), other_weights(weight_scratch);
+  constexpr Impl::Arguments arguments{"VolumeSymmetry::apply"};
+  const auto box = Impl::spectrum_box<3>(arguments, "data", values);
+  arguments.same_spectrum("weight", weights, values);
+  arguments.same_spectrum("data_scratch", other, values);
+  arguments.same_spectrum("weight_scratch", other_weights, values);
+  arguments.disjoint(
+      {{"data", values}, {"weight", weights}, {"data_scratch", other}, {"weight_scratch", other_weights}},
+      {{"curve", curve}});
+  if (curve)
+    arguments.require(curve.rank == 1 && curve.extents[0] > 0, "curve", "[at least one shell]",
+                      [&] { return curve.shape(); });
+  sum<Kernel, Value, T>(space, arguments, box, values.data, weights.data, other.data, other_weights.data,
+                        curve, radius);
+}
+
+template <class ExecutionSpace>
+template <class Kernel, class Value, class T>
+void VolumeSymmetry<ExecutionSpace>::sum(const ExecutionSpace& space, const Impl::Arguments& arguments,
+                                         const Impl::Box<3>& box, Value* data, T* weight, Value* data_scratch,
+                                         T* weight_scratch, const Array<const double, MemorySpace>& curve,
+                                         std::optional<double> radius) const {
+  constexpr Impl::KernelFault fault = Impl::kernel_fault<Kernel, T>;
+  BRACEWELL_EXPECTS_KERNEL(fault, "VolumeSymmetry::apply");
+  Impl::check_kernel<Kernel, T>("VolumeSymmetry::apply");
+  arguments.require(box.size[0] == box.size[1] && box.size[1] == box.size[2], "spectrum", "a cubic box", [&] {
+    return std::to_string(box.size[2]) + " x " + std::to_string(box.size[1]) + " x " +
+           std::to_string(box.size[0]);
+  });
   const double most = box.size[0] / 2.0, within = radius.value_or((box.size[0] - 1) / 2.0);
   arguments.within("radius", within, 0.0, most);
   const Kokkos::Profiling::ScopedRegion region("Bracewell::VolumeSymmetry::apply");
   const double squared_radius = within * within * (1 + 1e-12);
-  Impl::for_each_row(space, "Bracewell::VolumeSymmetry::apply::cosets", box.rows(),
-                     Impl::SumOverOperators<Kernel, Value, false, Table>{values.data, other.data, box,
-                                                                         cosets_, squared_radius});
+  if (permutes_) {
+    Impl::for_each_row(space, "Bracewell::VolumeSymmetry::apply::exact", box.rows(),
+                       Impl::SumOverOperators<Kernel, Value, true, Table, Permutations>{
+                           data, weight, data, weight, box, cosets_, exact_, nullptr, 0, squared_radius});
+    return;
+  }
+  const int shells = curve ? static_cast<int>(curve.extents[0]) : 0;
   Impl::for_each_row(space, "Bracewell::VolumeSymmetry::apply::exact", box.rows(),
-                     Impl::SumOverOperators<Kernel, Value, true, Table>{other.data, values.data, box, exact_,
-                                                                        squared_radius});
+                     Impl::SumOverOperators<Kernel, Value, true, Table, Permutations>{
+                         data, weight, data_scratch, weight_scratch, box, cosets_, exact_, curve.data, shells,
+                         (within + Kernel::width) * (within + Kernel::width)});
+  Impl::for_each_row(space, "Bracewell::VolumeSymmetry::apply::cosets", box.rows(),
+                     Impl::SumOverOperators<Kernel, Value, false, Table, Permutations>{
+                         data_scratch, weight_scratch, data, weight, box, cosets_, exact_, curve.data, shells,
+                         squared_radius});
 }
 
 } // namespace Bracewell

@@ -94,8 +94,9 @@ inline std::vector<double> unasked_oversamplings(double tolerance, double epsilo
 /// tolerance on a grid of that size.
 inline std::vector<double> asked_oversamplings(double asked);
 
-/// The size of a grid of at least `least` elements along an axis whose FFT is fast. Above 2048 cuFFT's transforms by
-/// factors 2 and 3 alone, 4 among them, take 0.013 ns per element on an H200, those by 5 and 7 mostly 0.017 to 0.025.
+/// The size of a grid of at least `least` elements along an axis whose FFT is fast. Above 2048, cuFFT takes 0.013 ns per
+/// element on an H200 for sizes of factors 2 and 3 alone, and at least one 4. Sizes with 5 and 7 mostly take 0.017 to 0.025
+/// ns.
 inline std::int64_t gridding_size(std::int64_t least, bool host);
 
 /// Estimated time of spreading in float: nanoseconds of an NVIDIA H200, or of one core of a host. Infinite where
@@ -105,8 +106,8 @@ inline double gridding_cost(GriddingStrategy strategy, const GriddingWork& work)
 /// Estimated time of the interpolation that a strategy leads to.
 inline double interpolation_cost(GriddingStrategy strategy, const GriddingWork& work);
 
-/// Estimated time of spreading by the best strategy and of the FFT of the grids, which decides between a large grid
-/// with a narrow kernel and a small grid with a wide one.
+/// Estimated time of spreading by the best strategy and of the FFT of the grids. It decides between a large grid with a
+/// narrow kernel and a small grid with a wide kernel.
 inline double gridding_and_fft_cost(const GriddingWork& work);
 
 namespace Impl {

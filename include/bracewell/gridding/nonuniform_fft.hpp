@@ -4,6 +4,7 @@
 #include <bracewell/fft/plan.hpp>
 #include <bracewell/gridding/gridding.hpp>
 #include <bracewell/impl/compiled.hpp>
+#include <bracewell/impl/host_tasks.hpp>
 #include <bracewell/impl/image_on_grid.hpp>
 #include <bracewell/impl/sample_array.hpp>
 
@@ -26,9 +27,8 @@ struct SumPointGradients;
 ///   adjoint  image(X) = sum_j sample_j exp(+2 pi i x_j . X)     ("type 1")
 ///   forward  sample_j = sum_X image(X) exp(-2 pi i x_j . X)     ("type 2")
 /// (both exponents have the other sign where options.sign is -1)
-/// with pixels X = index - size / 2 (rounded down) along every axis, exact transposes (complex conjugate) of
-/// each other, to the tolerance of the options. Not scaled. Dutt and Rokhlin, SIAM J. Sci. Comput. 14(6),
-/// 1993.
+/// with pixels X = index - size / 2 (rounded down) along every axis. Both are exact transposes (complex conjugate) of each
+/// other. Their error is the tolerance of the options. Neither scales. Dutt and Rokhlin, SIAM J. Sci. Comput. 14(6), 1993.
 ///
 /// Movable, not copyable; owns the grids and the FFT's workspace, so calls that can overlap need a plan each.
 /// Without points images are zero; without slices there is nothing to do.
@@ -282,7 +282,7 @@ void NonuniformFFT<ExecutionSpace, Dim, T>::point_gradients(
       transform_forward(space, Impl::SlopedImages<const Complex>{images.data, layout.image[axis], stride},
                         count, scratch);
     stride *= layout.image[axis];
-    Kokkos::parallel_for(
+    Impl::launch_kernel(
         "Bracewell::NonuniformFFT::point_gradients",
         Kokkos::RangePolicy<ExecutionSpace, Kokkos::IndexType<std::int64_t>>(space, 0, gridding_.points()),
         Impl::SumPointGradients<T>{sample_array(samples.data, count), sample_array(scratch.data, count),

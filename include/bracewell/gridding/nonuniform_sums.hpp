@@ -10,6 +10,7 @@
 #include <bracewell/gridding/options.hpp>
 #include <bracewell/impl/checks.hpp>
 #include <bracewell/impl/compiled.hpp>
+#include <bracewell/impl/host_tasks.hpp>
 #include <bracewell/impl/memory.hpp>
 #include <bracewell/impl/sample_array.hpp>
 
@@ -33,10 +34,10 @@ namespace Bracewell {
 /// other, to the tolerance of the options. Not scaled. Units of x are pixels and of s cycles per pixel, or any
 /// others whose product is cycles.
 ///
-/// Values are spread to a grid that covers the points, as fine as the targets reach far, which is the image of a
-/// NonuniformFFT that samples it at the targets (Lee and Greengard, J. Comput. Phys. 206, 2005; Barnett, Magland,
-/// af Klinteberg, SIAM J. Sci. Comput. 41(5), 2019, section 3.3). Work and memory grow with the product over the axes
-/// of the boxes' lengths.
+/// The plan spreads values to a grid that covers the points. The spacing of the grid follows from the largest target. A
+/// NonuniformFFT takes the grid for its image and samples it at the targets (Lee and Greengard, J. Comput. Phys. 206, 2005;
+/// Barnett, Magland, af Klinteberg, SIAM J. Sci. Comput. 41(5), 2019, section 3.3). Work and memory grow with the product
+/// over the axes of the boxes' lengths.
 ///
 /// Movable, not copyable; owns grids and scratch memory, so calls that can overlap need a plan each. Without points
 /// sums are zero, and the reverse; without slices there is nothing to do.
@@ -245,11 +246,11 @@ private:
              slices() * std::max(this->points(), this->targets()));
     }
     resize(space, phases_, "Bracewell::NonuniformSums::phases", to.centred() ? 0 : this->points());
-    Kokkos::parallel_for("Bracewell::NonuniformSums::phases", Range(space, 0, phases_.size()),
-                         Impl::PhasesOfPoints<T, Dim>(points.array, phases_.data(), to_middle));
-    Kokkos::parallel_for("Bracewell::NonuniformSums::factors", Range(space, 0, this->targets()),
-                         Impl::FactorsOfTargets<T, Dim>{
-                             {Points(moved_targets).array, factors_.data(), from_middle}, reciprocal_});
+    Impl::launch_kernel("Bracewell::NonuniformSums::phases", Range(space, 0, phases_.size()),
+                        Impl::PhasesOfPoints<T, Dim>(points.array, phases_.data(), to_middle));
+    Impl::launch_kernel("Bracewell::NonuniformSums::factors", Range(space, 0, this->targets()),
+                        Impl::FactorsOfTargets<T, Dim>{
+                            {Points(moved_targets).array, factors_.data(), from_middle}, reciprocal_});
     space.fence("Bracewell::NonuniformSums: the plan is complete");
   }
 
@@ -279,7 +280,7 @@ private:
   static Moved moved(const ExecutionSpace& space, std::int64_t size, Impl::MovePoints<Dim> move) {
     const Moved result = Impl::device_view<double**>(space, "Bracewell::NonuniformSums::moved", size, Dim);
     move.moved = result.data();
-    Kokkos::parallel_for("Bracewell::NonuniformSums::move", Range(space, 0, size), move);
+    Impl::launch_kernel("Bracewell::NonuniformSums::move", Range(space, 0, size), move);
     return result;
   }
 
@@ -320,10 +321,10 @@ private:
                 const Kokkos::View<Complex*, ExecutionSpace>& factors, std::int64_t slices_of_call,
                 bool conjugate) const {
     const auto number = static_cast<std::int64_t>(factors.size());
-    Kokkos::parallel_for("Bracewell::NonuniformSums::multiply", Range(space, 0, number * slices_of_call),
-                         Impl::MultiplySamples<T>{array(from, number, slices_of_call),
-                                                  array(to, number, slices_of_call), factors.data(), number,
-                                                  conjugate});
+    Impl::launch_kernel("Bracewell::NonuniformSums::multiply", Range(space, 0, number * slices_of_call),
+                        Impl::MultiplySamples<T>{array(from, number, slices_of_call),
+                                                 array(to, number, slices_of_call), factors.data(), number,
+                                                 conjugate});
   }
 
   /// The number of slices.

@@ -10,9 +10,9 @@
 
 namespace Bracewell {
 
-/// Points on rays through the origin: sample j of ray p lies at frequency (j - samples / 2) step (cos, sin)
-/// (angle p) in cycles per pixel, samples / 2 rounded down; axis 0 (x) is the last axis of images. Points are
-/// numbered [rays, samples].
+/// Points on rays through the origin. Sample j of ray p lies at frequency (j - samples / 2) step (cos, sin) (angle p) in
+/// cycles per pixel, with samples / 2 rounded down. Axis 0 (x) is the last axis of images. Points are numbered [rays,
+/// samples].
 struct PolarPoints {
   std::vector<double> angles = {}; ///< radians: any number, order and span
   int samples = 0;                 ///< on each ray

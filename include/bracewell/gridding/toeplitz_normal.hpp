@@ -7,6 +7,7 @@
 #include <bracewell/impl/checks.hpp>
 #include <bracewell/impl/chip_teams.hpp>
 #include <bracewell/impl/compiled.hpp>
+#include <bracewell/impl/host_tasks.hpp>
 
 #include <Kokkos_Profiling_ScopedRegion.hpp>
 
@@ -27,8 +28,8 @@ namespace Bracewell {
 /// response has the relative error (L2) of options.tolerance. Results of images that the samples see have about the
 /// same error. With positive weights, eigenvalues as small as this error may come out below zero.
 ///
-/// In two dimensions on CUDA three kernels do the whole convolution for images of 257 to 4096 pixels along both axes, as
-/// far as a multiprocessor has the memory; all else goes through FFT plans.
+/// In two dimensions on CUDA three kernels do the whole convolution of images of 257 to 4096 pixels along both axes, if a
+/// multiprocessor has the memory. Other convolutions go through FFT plans.
 ///
 /// Movable, not copyable; owns the grids and the FFTs' workspace, so calls that can overlap need a plan each.
 template <class ExecutionSpace, int Dim, class Value>
@@ -48,8 +49,8 @@ class ToeplitzNormal {
   using Points = Impl::GriddingPoints<ExecutionSpace, Dim>;
 
 public:
-  /// Computes the response by a NonuniformFFT of images of 2 n - 1 pixels along every axis and waits for it;
-  /// that plan's memory and a complex grid are free again afterwards.
+  /// Computes the response by a NonuniformFFT of images of 2 n - 1 pixels along every axis, and waits for it. The memory of
+  /// this NonuniformFFT and a complex grid are free again afterwards.
   /// @param points   View [points, Dim] of double, or PolarPoints: see Gridding
   /// @param weights  View of float or double, as Value is, [points], of any sign; all 1 where it is {}
   /// @param shape    image size {(depth,) height, width}, at most 16,384
@@ -144,10 +145,9 @@ private:
     const auto samples = Impl::device_vector<Complex>(space, "Bracewell::ToeplitzNormal::samples", count);
     const auto response = Impl::device_vector<Complex>(space, "Bracewell::ToeplitzNormal::response",
                                                        layout.image_rows() * layout.image[0]);
-    Kokkos::parallel_for(
-        "Bracewell::ToeplitzNormal::weights",
-        Kokkos::RangePolicy<ExecutionSpace, Kokkos::IndexType<std::int64_t>>(space, 0, count),
-        Impl::WeightsAsSamples<T>{weights.data, samples.data()});
+    Impl::launch_kernel("Bracewell::ToeplitzNormal::weights",
+                        Kokkos::RangePolicy<ExecutionSpace, Kokkos::IndexType<std::int64_t>>(space, 0, count),
+                        Impl::WeightsAsSamples<T>{weights.data, samples.data()});
     using Samples =
         Kokkos::View<Complex**, Kokkos::LayoutRight, ExecutionSpace, Kokkos::MemoryTraits<Kokkos::Unmanaged>>;
     adjoint.adjoint(space, Samples(samples.data(), 1, count),

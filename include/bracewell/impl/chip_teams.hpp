@@ -2,6 +2,7 @@
 #pragma once
 
 #include <bracewell/error.hpp>
+#include <bracewell/impl/host_tasks.hpp>
 
 #include <Kokkos_Core.hpp>
 
@@ -169,9 +170,9 @@ void launch_teams(const Space& space, const std::string& label, int teams, std::
     launch_on_chip(space, label, teams, bytes, kernel);
   } else {
     using Policy = Kokkos::TeamPolicy<Space, Kokkos::LaunchBounds<Kernel::chip_team_size, 1>>;
-    Kokkos::parallel_for(
-        label, Policy(space, teams, +Kernel::chip_team_size).set_scratch_size(0, Kokkos::PerTeam(bytes)),
-        RunByPolicy<Kernel>{kernel, bytes - 64});
+    launch_kernel(label,
+                  Policy(space, teams, +Kernel::chip_team_size).set_scratch_size(0, Kokkos::PerTeam(bytes)),
+                  RunByPolicy<Kernel>{kernel, bytes - 64});
   }
 }
 

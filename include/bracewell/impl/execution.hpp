@@ -54,6 +54,7 @@ struct Label {
   const char* step;
 
   Label(const char* function_, const char* step_ = "") : function(function_), step(step_) {}
+  Label(const std::string& name) : function(name.c_str()), step("") {}
 
   [[gnu::noinline]] operator std::string() const {
     char name[128];

@@ -5,7 +5,9 @@
 
 #include <Kokkos_Core.hpp>
 
+#include <algorithm>
 #include <cstdint>
+#include <type_traits>
 
 namespace Bracewell::Impl {
 
@@ -51,6 +53,69 @@ void launch_host_tasks(const Space& space, const Label& label, std::int64_t coun
                                            const Functor copy = *static_cast<const Functor*>(task);
                                            copy(i);
                                          }});
+}
+
+/// A functor of a team, or of an index, whose type the kernel does not know.
+template <class Member>
+struct HostTeam {
+  const void* functor;
+  void (*call)(const void* functor, const Member& member);
+
+  void operator()(const Member& member) const { call(functor, member); }
+};
+struct HostBlock {
+  const void* functor;
+  void (*call)(const void* functor, std::int64_t begin, std::int64_t end);
+  std::int64_t begin, end, block;
+
+  void operator()(std::int64_t i) const {
+    const std::int64_t first = begin + i * block;
+    call(functor, first, std::min(first + block, end));
+  }
+};
+
+template <class Policy>
+[[gnu::noinline]] void launch_host_teams(const Policy& policy, const Label& label,
+                                         const HostTeam<typename Policy::member_type>& kernel) {
+  Kokkos::parallel_for(label, policy, kernel);
+}
+
+/// Indices in blocks: one to a thread, as Kokkos shares them out, or with a dynamic schedule as large as the policy says.
+template <class Policy>
+[[gnu::noinline]] void launch_host_blocks(const Policy& policy, const Label& label, const void* functor,
+                                          void (*call)(const void*, std::int64_t, std::int64_t)) {
+  const std::int64_t count = policy.end() - policy.begin(), threads = policy.space().concurrency();
+  const std::int64_t block = std::is_same_v<typename Policy::schedule_type::type, Kokkos::Dynamic>
+                                 ? std::int64_t(policy.chunk_size())
+                                 : std::max<std::int64_t>(1, (count + threads - 1) / threads);
+  Kokkos::parallel_for(label, Policy(policy.space(), 0, (count + block - 1) / block).set_chunk_size(1),
+                       HostBlock{functor, call, policy.begin(), policy.end(), block});
+}
+
+/// Kokkos::parallel_for. On hosts functors share a kernel per schedule: one of its own takes a compiler 0.1 s.
+template <class Policy, class Functor>
+void launch_kernel(const Label& label, const Policy& policy, const Functor& functor) {
+  using Space = typename Policy::execution_space;
+  using Schedule = Kokkos::Schedule<typename Policy::schedule_type::type>;
+  if constexpr (!is_host<Space>)
+    Kokkos::parallel_for(label, policy, functor);
+  else if constexpr (requires { policy.league_size(); }) {
+    using Teams = Kokkos::TeamPolicy<Space, Schedule>;
+    using Member = typename Teams::member_type;
+    launch_host_teams<Teams>(policy, label, {&functor, [](const void* kernel, const Member& member) {
+                                               (*static_cast<const Functor*>(kernel))(member);
+                                             }});
+  } else {
+    using Index = typename Policy::index_type;
+    launch_host_blocks(policy, label, &functor, [](const void* kernel, std::int64_t begin, std::int64_t end) {
+      const Functor copy = *static_cast<const Functor*>(kernel);
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wconversion" // of functors that take an int, as in Kokkos' own loop
+      for (std::int64_t i = begin; i < end; ++i)
+        copy(static_cast<Index>(i));
+#pragma GCC diagnostic pop
+    });
+  }
 }
 
 } // namespace Bracewell::Impl

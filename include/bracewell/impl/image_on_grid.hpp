@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <bracewell/impl/host_tasks.hpp>
 #include <bracewell/impl/row_loop.hpp>
 
 #include <array>
@@ -207,8 +208,8 @@ template <int Dim, class Space, class Kernel>
 void for_each_row_of_slices(const Space& space, const char* label, std::int64_t rows, std::int64_t length,
                             const Kernel& kernel) {
   if constexpr (Dim == 1)
-    Kokkos::parallel_for(
-        label, Kokkos::RangePolicy<Space, Kokkos::IndexType<std::int64_t>>(space, 0, rows * length), kernel);
+    launch_kernel(label, Kokkos::RangePolicy<Space, Kokkos::IndexType<std::int64_t>>(space, 0, rows * length),
+                  kernel);
   else
     for_each_row(space, label, rows, kernel);
 }

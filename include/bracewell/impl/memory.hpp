@@ -3,6 +3,7 @@
 
 #include <bracewell/error.hpp>
 #include <bracewell/impl/execution.hpp>
+#include <bracewell/impl/host_tasks.hpp>
 
 #include <Kokkos_Core.hpp>
 
@@ -17,19 +18,35 @@
 
 namespace Bracewell::Impl {
 
+/// Uninitialised bytes of an execution space: one function for all types of Views, each of which would take a compiler 0.1 s.
+template <class Space>
+[[gnu::noinline]] Kokkos::View<char*, typename Space::memory_space>
+device_memory(const Space& space, const std::string& label, std::size_t bytes) {
+  return Kokkos::View<char*, typename Space::memory_space>(
+      Kokkos::view_alloc(space, Kokkos::WithoutInitializing, label), bytes);
+}
+
+/// A View of uninitialised memory, which holds those bytes.
+template <class View, class Space, class... Extents>
+View allocate(const Space& space, const std::string& label, Extents... extents) {
+  using Value = typename View::value_type;
+  static_assert(std::is_trivially_destructible_v<Value>);
+  const auto memory = device_memory(space, label, (sizeof(Value) * ... * static_cast<std::size_t>(extents)));
+  return View(typename View::data_handle_type(memory.impl_track(), reinterpret_cast<Value*>(memory.data())),
+              typename View::array_layout(static_cast<std::size_t>(extents)...));
+}
+
 /// Uninitialised memory of an execution space.
 template <class Value, class Space>
 Kokkos::View<Value*, Space> device_vector(const Space& space, const std::string& label, std::int64_t size) {
-  return Kokkos::View<Value*, Space>(Kokkos::view_alloc(space, Kokkos::WithoutInitializing, label),
-                                     static_cast<std::size_t>(size));
+  return allocate<Kokkos::View<Value*, Space>>(space, label, size);
 }
 
 /// The same of any rank: device_view<float**>(space, label, rows, columns).
 template <class DataType, class Space, class... Extents>
 auto device_view(const Space& space, const std::string& label, Extents... extents) {
   using View = Kokkos::View<DataType, Kokkos::LayoutRight, typename Space::memory_space>;
-  return View(Kokkos::view_alloc(space, Kokkos::WithoutInitializing, label),
-              static_cast<std::size_t>(extents)...);
+  return allocate<View>(space, label, extents...);
 }
 
 /// The same, full of zeros.
@@ -56,8 +73,8 @@ struct Fill {
 
 template <class Space, class Value>
 void fill(const Space& space, const std::string& label, Value* values, std::int64_t size, Value value = {}) {
-  Kokkos::parallel_for(label, Kokkos::RangePolicy<Space, Kokkos::IndexType<std::int64_t>>(space, 0, size),
-                       Fill<Value>{values, value});
+  launch_kernel(label, Kokkos::RangePolicy<Space, Kokkos::IndexType<std::int64_t>>(space, 0, size),
+                Fill<Value>{values, value});
 }
 
 /// Zeros. CUDA writes them faster than a kernel does whose threads have a number each.
@@ -109,8 +126,7 @@ void set_zero(const Space& space, const std::string& label,
     total += zeros.sizes[a];
   }
   if (total != 0)
-    Kokkos::parallel_for(label, Kokkos::RangePolicy<Space, Kokkos::IndexType<std::int64_t>>(space, 0, total),
-                         zeros);
+    launch_kernel(label, Kokkos::RangePolicy<Space, Kokkos::IndexType<std::int64_t>>(space, 0, total), zeros);
 }
 
 /// The first values of an array, and zeros behind them.
@@ -127,8 +143,8 @@ struct CopyPadded {
 template <class Space, class Value>
 void copy_padded(const Space& space, const std::string& label, const Value* from, std::int64_t copied,
                  Value* to, std::int64_t size) {
-  Kokkos::parallel_for(label, Kokkos::RangePolicy<Space, Kokkos::IndexType<std::int64_t>>(space, 0, size),
-                       CopyPadded<Value>{from, to, copied});
+  launch_kernel(label, Kokkos::RangePolicy<Space, Kokkos::IndexType<std::int64_t>>(space, 0, size),
+                CopyPadded<Value>{from, to, copied});
 }
 
 /// Copies bytes between the host and the memory of an execution space, in the order of the instance: it does not wait. One

@@ -3,6 +3,7 @@
 
 #include <bracewell/impl/checks.hpp>
 #include <bracewell/impl/execution.hpp>
+#include <bracewell/impl/host_tasks.hpp>
 
 #include <limits>
 #include <string>
@@ -100,8 +101,7 @@ void for_each_row(const ExecutionSpace& space, const char* label, std::int64_t r
     return;
   const auto league = static_cast<int>((rows + Loop::rows_per_team - 1) / Loop::rows_per_team);
   const int threads = is_host<ExecutionSpace> ? 1 : 8, lanes = is_host<ExecutionSpace> ? 1 : 32;
-  Kokkos::parallel_for(label, Kokkos::TeamPolicy<ExecutionSpace>(space, league, threads, lanes),
-                       Loop{body, rows});
+  launch_kernel(label, Kokkos::TeamPolicy<ExecutionSpace>(space, league, threads, lanes), Loop{body, rows});
 }
 
 } // namespace Bracewell::Impl

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <bracewell/impl/checks.hpp>
+#include <bracewell/impl/host_tasks.hpp>
 #include <bracewell/impl/memory.hpp>
 
 #include <Kokkos_Profiling_ScopedRegion.hpp>
@@ -238,11 +239,11 @@ void Adam<ExecutionSpace, T>::step(const ExecutionSpace& space,
   update.rest1 = static_cast<T>(1 - options_.beta1);
   update.rest2 = static_cast<T>(1 - options_.beta2);
   update.epsilon = static_cast<T>(options_.epsilon);
-  Kokkos::parallel_for("Bracewell::Adam::count", Kokkos::RangePolicy<ExecutionSpace>(space, 0, 1),
-                       Impl::AdamAdvance{count_.data(), options_.beta1, options_.beta2});
-  Kokkos::parallel_for("Bracewell::Adam::step",
-                       Kokkos::RangePolicy<ExecutionSpace, Kokkos::IndexType<std::int64_t>>(space, 0, end),
-                       update);
+  Impl::launch_kernel("Bracewell::Adam::count", Kokkos::RangePolicy<ExecutionSpace>(space, 0, 1),
+                      Impl::AdamAdvance{count_.data(), options_.beta1, options_.beta2});
+  Impl::launch_kernel("Bracewell::Adam::step",
+                      Kokkos::RangePolicy<ExecutionSpace, Kokkos::IndexType<std::int64_t>>(space, 0, end),
+                      update);
 }
 
 template <class ExecutionSpace, class T>

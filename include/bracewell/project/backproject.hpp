@@ -26,8 +26,8 @@ template <class ExecutionSpace, class Projections, int D>
 using BackprojectionFor =
     Backprojection<Impl::real_of<Projections>, typename ExecutionSpace::memory_space, D>;
 
-/// Cotangents of what backproject adds to, images (D = 2) or volumes, and the outputs of
-/// backproject_gradients, overwritten; what is left out is not computed.
+/// Cotangents of the images (D = 2) or volumes that backproject adds to, and the outputs of backproject_gradients. Outputs
+/// are overwritten. Outputs that are left out are not computed.
 template <class T, class MemorySpace, int D>
 struct BackprojectGradients {
   SpectraArray<const Kokkos::complex<T>, MemorySpace, D> data = {}; ///< cotangent [B|1, (D,) H, W/2+1]
@@ -45,10 +45,10 @@ using BackprojectGradientsFor =
     BackprojectGradients<Impl::real_of<Projections>, typename ExecutionSpace::memory_space, D>;
 
 /// Adjoint of `project` in the inner product over the full Hermitian spectrum: <project V, P> = <V,
-/// backproject P> with every stored element counted as often as it stands for (twice, except on self-mated
-/// columns). Each stored sample adds half its multiplicity times P(k) exp(+2 pi i k.s / n) at M (oversampling
-/// k) and its conjugate at the opposite point; the stored half is kept. Weights go the same way, without
-/// phase, into a real weight volume, so that data / weight estimates the reconstruction: `normalise`.
+/// backproject P> with every stored element counted by its multiplicity (2, and 1 on self-mated columns). Each stored sample
+/// adds half its multiplicity times P(k) exp(+2 pi i k.s / n) at M (oversampling k), and the conjugate at the opposite point.
+/// The stored half is kept. Weights go the same way, without phase, into a real weight volume. data / weight then estimates
+/// the reconstruction: `normalise`.
 ///
 /// To reconstruct from images as they are (not padded), oversample 1.5 to 1.7 times with the default kernel
 /// and leave normalise's floor as it is. Beyond 1.75, samples lie so far apart near zero frequency that signed
@@ -64,8 +64,8 @@ using BackprojectGradientsFor =
 ///     Linear, 1.6875        0.24   0.036  0.027  0.026
 ///     Linear, 2             0.29   0.039  0.028  0.027
 ///
-/// For maps from noisy or uneven views take Linear at an oversampling of 2, and what WeightEqualiser makes of weights and
-/// the noise of half sets for normalise's weight.
+/// For maps from noisy or uneven views take Linear at an oversampling of 2. Give normalise the weight that WeightEqualiser
+/// makes of the weights and of the noise of half sets.
 ///
 /// In float, blocks of many poses are summed, and these in double: the error does not grow with the number of poses.
 ///

@@ -29,8 +29,8 @@ void check_blocks(const char* function, const HalfSpectrumLayout<D>& layout);
 }
 
 /// Samples a half spectrum at any position, in kernels of your own: F(q), the sum over taps t of w(q - t) F(t). Its transpose
-/// is the Inserter of the same kernel and mates. Positions (x, y[, z]) are in elements; those that are not finite, or so far
-/// out that their fraction is lost (2^21 in float, 2^50 in double), give NaN.
+/// is the Inserter of the same kernel and mates. Positions (x, y[, z]) are in elements. A position gives NaN if it is not
+/// finite, or so far out that its fraction is lost (2^21 in float, 2^50 in double).
 /// \code
 /// const Sampler<CatmullRom, float, 3> sample{spectrum};
 /// Kokkos::parallel_for(n, KOKKOS_LAMBDA(int i) {

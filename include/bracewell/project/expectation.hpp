@@ -45,7 +45,7 @@ struct ExpectationImages {
 /// left out.
 template <class T, class MemorySpace>
 struct ExpectationPoses {
-  Array<const T, MemorySpace> matrices; ///< [P, d, d], each as those of Poses
+  Array<const T, MemorySpace> matrices; ///< [P, d, d], each like the matrices of Poses
   /// N + 1 numbers on the host: image i has poses first[i] to first[i + 1] - 1. Empty: all images have all poses.
   std::span<const std::int64_t> first = {};
   Array<const T, MemorySpace> priors = {};       ///< [P], or [K, P] of every class; optional: 1
@@ -79,6 +79,28 @@ struct ExpectationResults {
   Array<double, MemorySpace> shell_sums = {};
 };
 
+/// Poses that have the posterior of images, image by image: what a finer pass begins with.
+struct ExpectationSupport {
+  std::vector<std::int32_t> poses; ///< indices into the matrices, in rising order for every image
+  std::vector<std::int64_t> first; ///< N + 1 numbers: image i has poses[first[i]] to poses[first[i + 1] - 1]
+};
+
+/// Poses about those of an ExpectationSupport: of an image, in order, each of its poses times each turn.
+template <class T, class ExecutionSpace>
+struct TurnedPoses {
+  Kokkos::View<T***, Kokkos::LayoutRight, ExecutionSpace> matrices; ///< [P, d, d]
+  std::vector<std::int64_t> first;                                  ///< as in ExpectationPoses
+  Kokkos::View<T**, Kokkos::LayoutRight, ExecutionSpace> priors;    ///< [K|1, P]; empty without priors
+};
+
+/// The second of two passes of an Expectation.
+template <class T, class MemorySpace>
+struct ExpectationTurns {
+  Array<const T, MemorySpace> matrices; ///< [Q, d, d]; the finer poses about M are M times each
+  /// Poses of an image that the first pass hands on, at most; the likeliest stay.
+  std::int64_t most = std::int64_t(1) << 31;
+};
+
 /// The expectation step of classification and refinement: images against projections of K references at many poses and
 /// shifts, their posteriors, and sums with them. Image X, candidate z (class, pose and shift), projection P_z as `project`
 /// yields it, filter C, noise of variance v (Scheres 2012, J Mol Biol 415, 406):
@@ -92,9 +114,9 @@ struct ExpectationResults {
 ///          {.log_evidence = evidence, .data = data, .weight = weight});
 /// \endcode
 /// Memory is ExpectationSizes::bytes and a few megabytes for each sum, at any number of candidates. The sums leave out
-/// candidates that together have at most 1 - share of the posterior. With Strategy::Owned the sums have the same bits in every
-/// run; the other results always have. In float a log-likelihood, and so the logarithm of a posterior, has an error of about
-/// 1e-7 of sum m |C P|^2 / v and of sum m |C P| |X| / v. Movable; for one instance at a time.
+/// candidates that together have at most 1 - share of the posterior. With Strategy::Owned the sums have the same bits in
+/// every run. The other results always have the same bits. In float a log-likelihood has an error of about 1e-7 of sum m |C
+/// P|^2 / v and of sum m |C P| |X| / v. So has the logarithm of a posterior. Movable; for one instance at a time.
 ///
 /// @tparam T  float or double, of images, references and sums
 template <class ExecutionSpace, class T = float>
@@ -132,8 +154,39 @@ public:
                   "Bracewell::Expectation::run: reference: expected the precision of the plan, "
                   "found float beside double.");
     if constexpr (one_precision)
-      take(space, reference, poses, results, share);
+      take(space, reference, poses, results, share, nullptr);
   }
+
+  /// The poses that together have a share of the posterior of each image, summed over classes and shifts.
+  /// @param means  [N, 2] mean shift of the same candidates, less the origin; optional
+  /// @param share  as in run
+  /// @param most   poses of an image, at most; the likeliest stay, of equal ones the first
+  /// @throws Error as run, and on most < 1. Waits.
+  template <class Kernel, int D, class Stored>
+  ExpectationSupport support(const ExecutionSpace& space,
+                             const PreparedReference<Kernel, ExecutionSpace, D, Stored>& reference,
+                             const ExpectationPoses<T, Memory>& poses, const Array<T, Memory>& means = {},
+                             double share = 0.999, std::int64_t most = std::int64_t(1) << 31);
+
+  /// The poses of a support times each turn, with the priors of the poses.
+  /// @throws Error on shapes that do not fit. Waits.
+  static TurnedPoses<T, ExecutionSpace> turned(const ExecutionSpace& space,
+                                               const ExpectationPoses<T, Memory>& poses,
+                                               const ExpectationSupport& support,
+                                               const Array<const T, Memory>& turns);
+
+  /// Two passes in one call (Scheres 2012, adaptive expectation). `coarse` takes the expectation at all poses and at its
+  /// shifts. This one takes it where the posterior is: at the turns about each pose of support(), and at its own shifts about
+  /// the mean shift. The results are those of the second pass; their poses are indices into what it returns.
+  /// @param coarse  of boxes like these, with shifts set; usually of a smaller radius. It is set to the images.
+  /// @param images  of both passes
+  /// @throws Error as set_images, run and support
+  template <class Kernel, int D, class Stored>
+  TurnedPoses<T, ExecutionSpace>
+  run_passes(const ExecutionSpace& space, Expectation& coarse, const ExpectationImages<T, Memory>& images,
+             const PreparedReference<Kernel, ExecutionSpace, D, Stored>& reference,
+             const ExpectationPoses<T, Memory>& poses, const ExpectationTurns<T, Memory>& turns,
+             const ExpectationResults<T, Memory, D>& results, double share = 0.999);
 
   /// How many frequencies of the full spectrum are compared in each shell, from shell 0 on. The mean of a residual over
   /// images, divided by twice this number, is the variance of the noise.
@@ -149,7 +202,7 @@ private:
   void take(const ExecutionSpace& space,
             const PreparedReference<Kernel, ExecutionSpace, D, Stored>& reference,
             const ExpectationPoses<T, Memory>& poses, const ExpectationResults<T, Memory, D>& results,
-            double share);
+            double share, Impl::FoundPoses* found);
 
   template <int D>
   void check(const Impl::ProjectionArguments& arguments, std::int64_t classes,
@@ -254,7 +307,8 @@ template <class ExecutionSpace, class T>
 template <class Kernel, int D, class Stored>
 void Expectation<ExecutionSpace, T>::take(
     const ExecutionSpace& space, const PreparedReference<Kernel, ExecutionSpace, D, Stored>& reference,
-    const ExpectationPoses<T, Memory>& poses, const ExpectationResults<T, Memory, D>& results, double share) {
+    const ExpectationPoses<T, Memory>& poses, const ExpectationResults<T, Memory, D>& results, double share,
+    Impl::FoundPoses* found) {
   Kokkos::Profiling::ScopedRegion region("Bracewell::Expectation::run");
   const Impl::ProjectionArguments arguments{{"Expectation::run"}};
   const auto source = reference.reference(arguments.function, "reference");
@@ -310,10 +364,17 @@ void Expectation<ExecutionSpace, T>::take(
                                       .logs = plan_.logs_of(space, plan_.pose_logs, poses.priors.data,
                                                             poses.priors ? poses.priors.size() : 0),
                                       .log_stride = by_class ? count : 0};
-  const Impl::ExpectationTargets<T> targets{
-      results.log_evidence.data, results.class_shares.data, results.posteriors.data, results.classes.data,
-      results.poses.data,        results.shifts.data,       results.shares.data,     results.candidates.data,
-      results.shift_sums.data,   results.shell_sums.data};
+  const Impl::ExpectationTargets<T> targets{results.log_evidence.data,
+                                            results.class_shares.data,
+                                            results.posteriors.data,
+                                            results.classes.data,
+                                            results.poses.data,
+                                            results.shifts.data,
+                                            results.shares.data,
+                                            results.candidates.data,
+                                            results.shift_sums.data,
+                                            results.shell_sums.data,
+                                            found};
   const Impl::ExpectationVolumes<T, Memory, D> volumes{results.data, results.weight};
   if (poses.first.empty())
     plan_.template run<Kernel, D>(space, source, list, 0, plan_.scoring.images, 1 - share, class_logs,
@@ -321,6 +382,105 @@ void Expectation<ExecutionSpace, T>::take(
   else
     plan_.template run_lists<Kernel, D>(space, source, list, poses.first, 1 - share, class_logs, targets,
                                         volumes);
+}
+
+template <class ExecutionSpace, class T>
+template <class Kernel, int D, class Stored>
+ExpectationSupport
+Expectation<ExecutionSpace, T>::support(const ExecutionSpace& space,
+                                        const PreparedReference<Kernel, ExecutionSpace, D, Stored>& reference,
+                                        const ExpectationPoses<T, Memory>& poses,
+                                        const Array<T, Memory>& means, double share, std::int64_t most) {
+  constexpr Impl::Arguments arguments{"Expectation::support"};
+  arguments.within<std::int64_t>("most", most, 1, std::int64_t(1) << 31);
+  const std::int64_t images = std::max<std::int64_t>(plan_.scoring.images, 0);
+  if (means)
+    arguments.shape("means", means, {images, 2});
+  const auto sums = Impl::device_view<double**>(space, "Bracewell::Expectation::shift_sums", images, 3);
+  const auto shares = Impl::device_vector<T>(space, "Bracewell::Expectation::shares", images);
+  ExpectationResults<T, Memory, D> results;
+  results.shift_sums = sums;
+  results.shares = shares;
+  Impl::FoundPoses found{.most = most, .poses = {}};
+  take(space, reference, poses, results, share, &found);
+  if (means)
+    Kokkos::parallel_for(
+        "Bracewell::Expectation::mean_shifts",
+        Kokkos::RangePolicy<ExecutionSpace, Kokkos::IndexType<std::int64_t>>(space, 0, 2 * images),
+        Impl::TakeMeanShifts<T>{sums.data(), shares.data(), means.data});
+  space.fence("Bracewell::Expectation: the support is found");
+  return {std::move(found.poses), std::move(found.first)};
+}
+
+template <class ExecutionSpace, class T>
+TurnedPoses<T, ExecutionSpace>
+Expectation<ExecutionSpace, T>::turned(const ExecutionSpace& space, const ExpectationPoses<T, Memory>& poses,
+                                       const ExpectationSupport& support,
+                                       const Array<const T, Memory>& turns) {
+  using Range = Kokkos::RangePolicy<ExecutionSpace, Kokkos::IndexType<std::int64_t>>;
+  constexpr Impl::Arguments arguments{"Expectation::turned"};
+  arguments.given("poses.matrices", poses.matrices);
+  arguments.given("turns", turns);
+  const std::int64_t d = poses.matrices.rank == 3 ? poses.matrices.extents[2] : 0,
+                     all = poses.matrices.extents[0], each = turns.extents[0],
+                     count = static_cast<std::int64_t>(support.poses.size()) * each;
+  arguments.require(d == 2 || d == 3, "poses.matrices", "[P, d, d] with d of 2 or 3",
+                    [&] { return poses.matrices.shape(); });
+  arguments.shape("poses.matrices", poses.matrices, {all, d, d});
+  arguments.shape("turns", turns, {each, d, d});
+  for (const std::int32_t pose : support.poses)
+    arguments.within<std::int64_t>("support.poses", pose, 0, all - 1);
+  const std::int64_t classes = poses.priors.rank == 2 ? poses.priors.extents[0] : 1;
+  if (poses.priors && poses.priors.rank == 2)
+    arguments.shape("poses.priors", poses.priors, {classes, all});
+  else if (poses.priors)
+    arguments.shape("poses.priors", poses.priors, {all});
+  const auto listed = Impl::device_copy(space, "Bracewell::Expectation::support", support.poses);
+  TurnedPoses<T, ExecutionSpace> result{
+      Impl::device_view<T***>(space, "Bracewell::Expectation::turned", count, d, d), support.first, {}};
+  for (std::int64_t& number : result.first)
+    number *= each;
+  Kokkos::parallel_for("Bracewell::Expectation::turn", Range(space, 0, count * d * d),
+                       Impl::TurnPoses<T>{poses.matrices.data, turns.data, listed.data(), each,
+                                          static_cast<int>(d), result.matrices.data()});
+  if (poses.priors) {
+    result.priors = Impl::device_view<T**>(space, "Bracewell::Expectation::turned_priors", classes, count);
+    Kokkos::parallel_for(
+        "Bracewell::Expectation::turned_priors", Range(space, 0, classes * count),
+        Impl::RepeatPriors<T>{poses.priors.data, listed.data(), all, each, count, result.priors.data()});
+  }
+  space.fence("Bracewell::Expectation: poses are turned");
+  return result;
+}
+
+template <class ExecutionSpace, class T>
+template <class Kernel, int D, class Stored>
+TurnedPoses<T, ExecutionSpace> Expectation<ExecutionSpace, T>::run_passes(
+    const ExecutionSpace& space, Expectation& coarse, const ExpectationImages<T, Memory>& images,
+    const PreparedReference<Kernel, ExecutionSpace, D, Stored>& reference,
+    const ExpectationPoses<T, Memory>& poses, const ExpectationTurns<T, Memory>& turns,
+    const ExpectationResults<T, Memory, D>& results, double share) {
+  coarse.set_images(space, images);
+  const std::int64_t count = images.spectra.extents[0];
+  auto places = Impl::device_view<T**>(space, "Bracewell::Expectation::places", count, 2);
+  const auto support = coarse.support(space, reference, poses, places, share, turns.most);
+  auto result = turned(space, poses, support, turns.matrices);
+  ExpectationImages<T, Memory> moved = images;
+  if (images.origins)
+    Kokkos::parallel_for(
+        "Bracewell::Expectation::move",
+        Kokkos::RangePolicy<ExecutionSpace, Kokkos::IndexType<std::int64_t>>(space, 0, 2 * count),
+        Impl::AddValues<T>{images.origins.data, places.data()});
+  moved.origins = places;
+  set_images(space, moved);
+  ExpectationPoses<T, Memory> finer{
+      .matrices = result.matrices, .first = result.first, .class_priors = poses.class_priors};
+  if (poses.priors && poses.priors.rank == 2)
+    finer.priors = result.priors;
+  else if (poses.priors)
+    finer.priors = Kokkos::subview(result.priors, 0, Kokkos::ALL);
+  run(space, reference, finer, results, share);
+  return result;
 }
 
 template <class ExecutionSpace, class T>
@@ -379,11 +539,11 @@ BRACEWELL_DECLARE(BRACEWELL_INSTANCES_EXPECTATION)
   Extern template void Expectation<Space, Real>::take(                                                       \
       const Space&, const PreparedReference<Kernel, Space, 2, Stored>&,                                      \
       const ExpectationPoses<Real, Space::memory_space>&,                                                    \
-      const ExpectationResults<Real, Space::memory_space, 2>&, double);                                      \
+      const ExpectationResults<Real, Space::memory_space, 2>&, double, Impl::FoundPoses*);                   \
   Extern template void Expectation<Space, Real>::take(                                                       \
       const Space&, const PreparedReference<Kernel, Space, 3, Stored>&,                                      \
       const ExpectationPoses<Real, Space::memory_space>&,                                                    \
-      const ExpectationResults<Real, Space::memory_space, 3>&, double);
+      const ExpectationResults<Real, Space::memory_space, 3>&, double, Impl::FoundPoses*);
 #define BRACEWELL_INSTANCES_EXPECTATION_OF(Extern, Space, Real, Kernel)                                      \
   BRACEWELL_EXPECTATION_OF(Extern, Space, Real, Kernel, Kokkos::complex<Real>)
 BRACEWELL_DECLARE_KERNELS(BRACEWELL_DECLARE, BRACEWELL_INSTANCES_EXPECTATION_OF)

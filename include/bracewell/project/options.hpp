@@ -19,10 +19,9 @@ enum class Strategy {
   Duplicated, ///< one copy per thread, summed in fixed order; hosts only; needs scratch memory
 };
 
-/// Kernel values that carry weights into the weight volume. Signed is the default: data and weight then see
-/// the same kernel and their quotient is unbiased (a Catmull-Rom insertion with absolute weights has a gain
-/// of 0.63); where sampling is sparse the quotient needs a floor, which `normalise` has. Absolute is the
-/// torch-projectors paper's rule.
+/// Kernel values that carry weights into the weight volume. Signed is the default: data and weight then see the same kernel,
+/// and their quotient is unbiased. (A Catmull-Rom insertion with absolute weights has a gain of 0.63.) If sampling is sparse,
+/// the quotient needs a floor, which `normalise` has. Absolute is the torch-projectors paper's rule.
 enum class KernelWeights { Signed, Absolute };
 
 /// Options of project, backproject and their gradients.
@@ -31,8 +30,8 @@ struct ProjectionOptions {
   /// default is 1 for boxes whose smallest sides are equal. Give it for other boxes (1 for projections that hold a part
   /// of the frequencies).
   std::optional<double> oversampling = std::nullopt;
-  /// Samples with |k| <= radius (projection frequencies) are computed, others are zero; by default the
-  /// largest radius that stays within both Nyquist limits: min(n) / 2 and min(N) / (2 oversampling).
+  /// Samples with |k| <= radius (projection frequencies) are computed, others are zero. The default is the largest radius
+  /// within both Nyquist limits, min(n) / 2 and min(N) / (2 oversampling).
   std::optional<double> radius = std::nullopt;
   /// 3D -> 2D: radius R of the Ewald sphere in projection frequencies (box size times pixel size over
   /// wavelength): frequency k is sampled at M (oversampling (kx, ky, |k|^2 / (2 R))). A negative R bends the
@@ -48,11 +47,10 @@ struct ProjectionOptions {
   bool skip_redundant = false;
 };
 
-/// Values of the real type that `backproject`, or the gradient of the reconstruction in `project_gradients`,
-/// needs as scratch to accumulate with `strategy` into volumes of `elements` stored elements over all
-/// batches. For Strategy::Duplicated a copy of data, and of weight if there is one, per thread, each an even
-/// number, which keeps complex numbers aligned; 0 for the others: Owned, and Atomic on GPUs, sum in the
-/// scratch memory of their teams, whose size does not depend on the data. `backproject_gradients` needs none.
+/// Values of the real type that `backproject` needs as scratch to accumulate with `strategy`. The gradient of the
+/// reconstruction in `project_gradients` needs as many. The volumes have `elements` stored elements over all batches. Strategy::Duplicated needs a copy of data, and of weight if there is one, for each thread. Each copy has an even
+/// number of values, which keeps complex numbers aligned. The other strategies need 0 values: Owned, and Atomic on GPUs, sum
+/// in the scratch memory of their teams. Its size does not depend on the data. `backproject_gradients` needs none.
 template <class ExecutionSpace>
 std::int64_t scratch_size(const ExecutionSpace& space, Strategy strategy, std::int64_t elements,
                           bool weight) {

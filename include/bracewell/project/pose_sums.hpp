@@ -8,8 +8,8 @@
 
 namespace Bracewell {
 
-/// Sums over samples P(k) = exp(-2 pi i k.s/n) F(A k) of a pose, which are the gradients of a loss with respect to its
-/// matrix and shift (kernels reduce them by Kokkos::Sum).
+/// Sums over samples P(k) = exp(-2 pi i k.s/n) F(A k) of a pose. They are the gradients of a loss with respect to its matrix
+/// and shift. Kernels reduce them by Kokkos::Sum.
 template <class T, int M, int D>
 struct PoseSums {
   T matrix[D][M] = {}; ///< of dL/dq k

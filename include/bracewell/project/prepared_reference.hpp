@@ -23,19 +23,18 @@ enum class ReadBy {
 };
 
 /// A reconstruction, or a batch of them, made ready for sampling by one kernel: `project`, `project_gradients` and
-/// `backproject_gradients` take it in place of the View. It owns a copy, on GPUs continued a little beyond the
-/// stored half and in an order that suits the caches; the View is not needed any more. Made once, used by any
-/// number of calls.
-/// Movable and copyable (a copy refers to the same memory); calls that read it may run on several instances
-/// once it has been filled.
+/// `backproject_gradients` take it in place of the View. It owns a copy, so the View is not needed any more. On GPUs the copy
+/// goes a little beyond the stored half, in an order that suits the caches. It is made once and serves any number of calls.
+/// Movable and copyable (a copy refers to the same memory); calls that read it may run on several instances once it has been
+/// filled.
 ///
 /// Memory, relative to the View, with 128 elements a side in float: on GPUs 1.1 (linear) or 1.2 for volumes, and 2.2 to
 /// 2.4 for images; on hosts 1. Half precision takes half of it.
 ///
 /// @tparam Stored  how elements are stored: Kokkos::complex of float or double, or HalfComplex. With HalfComplex all
-/// arithmetic is in float. The spectra are scaled by a power of two so that none overflows. Every element has a
-/// relative error of at most 2^-11 (4.9e-4; about 2e-4 in L2 of spectra and projections), or an absolute error of
-/// 2^-39 of the largest part of all.
+/// arithmetic is in float. The spectra are scaled by a power of two so that none overflows. Every element has a relative
+/// error of at most 2^-11 = 4.9e-4, or an absolute error of 2^-39 of the largest part of all. In L2 of spectra and
+/// projections the error is about 2e-4.
 template <class Kernel, class ExecutionSpace, int D, class Stored = Kokkos::complex<float>>
 class PreparedReference {
   static constexpr Impl::KernelFault fault = Impl::kernel_fault<Kernel, Impl::real_of_stored<Stored>>;

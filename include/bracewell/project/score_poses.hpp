@@ -57,8 +57,8 @@ struct PoseScores {
 /// loop of searches for orientations, and of template matching. Projections are compared as soon as they are
 /// sampled: on hosts a few at a time, on GPUs up to 256 MiB of them. P is what `project` yields with the pose's matrix and the shift.
 ///
-/// The sums of Re(conj(A) P) with A = m w C X exp(2 pi i k.s / n) are one product of matrices, of images and shifts
-/// with poses over the frequencies; the sums of m w C^2 |P|^2 are another.
+/// With A = m w C X exp(2 pi i k.s / n), the sums of Re(conj(A) P) are one product of matrices. It multiplies images and
+/// shifts with poses, over the frequencies. The sums of m w C^2 |P|^2 are another product.
 /// \code
 /// PoseScoring<Space> scoring(space, {.images = 64, .shifts = 49, .height = n, .width = n, .best = 4});
 /// scoring.set_images(space, {.spectra = images, .filters = ctf});

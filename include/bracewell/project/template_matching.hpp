@@ -93,9 +93,9 @@ struct MatchedBand {
 } // namespace Impl
 
 /// Looks for a map in a micrograph, at every pixel and in many orientations (2D template matching; Sigworth 2004, J Struct
-/// Biol 145, 111; Rickgauer et al. 2017, eLife 6, e25648; Lucas et al. 2021, eLife 10, e68946). With the spectrum X of the
-/// micrograph, the root A of the mean of |X|^2 in a shell, and the spectrum P of the map's projection, as `project` yields
-/// it at the frequencies of the micrograph, the correlation at pixel x is
+/// Biol 145, 111; Rickgauer et al. 2017, eLife 6, e25648; Lucas et al. 2021, eLife 10, e68946). X is the spectrum of the
+/// micrograph, and A is the root of the mean of |X|^2 in a shell. P is the projection of the map by `project`, at the
+/// frequencies of the micrograph. The correlation at pixel x is
 ///   c(x) = sum over k of (X / A) conj(T) exp(2 pi i k.x / n) / sqrt(sum over k of |T|^2),   T = CTF P / A.
 /// The sums go over all frequencies up to the limit but zero. In a micrograph of noise alone c has the variance 1. Every
 /// pixel keeps the maximum over all orientations, its orientation, the sum and the sum of squares.

@@ -13,10 +13,10 @@ namespace Bracewell {
 
 /// The path that PtychographyLoss takes, never PatternPath::Automatic. A path that options.path names is taken if it can do the
 /// problem; otherwise the answer is General. PatternPath::Automatic takes the first of Fused, KnownLines, Lines and General that
-/// can do the problem, with three exceptions. Fused is passed over where KnownLines can do the problem. It is passed over where the
-/// probe is larger than half the detector, on hosts, and on GPUs if Lines can do the problem and the rows of a pattern do not fit
-/// into the memory of a multiprocessor. For the last reason it is also passed over where options.patterns_at_once are fewer than
-/// 32: a pattern then has one team, and most of the device has none.
+/// can do the problem, with three exceptions. Fused is passed over if KnownLines can do the problem. It is passed over if the
+/// probe is larger than half the detector: on hosts always, and on GPUs if Lines can do the problem and the rows of a pattern
+/// do not fit into the memory of a multiprocessor. It is also passed over if such rows do not fit and
+/// options.patterns_at_once is below 32: a pattern then has one team, and most of the device has none.
 ///   Fused       compared_detector() of 40, 48, 64, 128, 160, 192, 256 or 512 pixels (on hosts 192 or 256, with probes of at
 ///               most half the detector), one mode, whole positions, far field, no weights per pixel, and no mask on patterns
 ///               that are scaled one by one: with both, the mean of I is not the energy of the exit wave

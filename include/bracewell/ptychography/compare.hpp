@@ -19,8 +19,8 @@ struct ComparisonOptions {
   bool gradients = true;    ///< also replace the waves by the gradient
 };
 
-/// Losses of patterns, L_j = 1 / (N n^2) sum_k l(J_jk, t_jk) with J = I C / mean(I) or J = I, and the
-/// gradient of their sum with respect to the waves. Where I is 0 everywhere, J and the gradient are 0.
+/// Losses of patterns, L_j = 1 / (N n^2) sum_k l(J_jk, t_jk) with J = I C / mean(I) or J = I. Also the gradient of their sum
+/// with respect to the waves. Where I is 0 everywhere, J and the gradient are 0.
 /// @param waves    View [N, modes, n, n]: waves on the detector, replaced by dL/dRe + i dL/dIm
 /// @param targets  View of T [N, n, n]: t, scaled already; roots of t for PatternLoss::Amplitude. Where
 ///   negative, the pixel does not count

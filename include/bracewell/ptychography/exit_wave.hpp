@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <bracewell/impl/host_tasks.hpp>
 #include <bracewell/ptychography/detail/check_loss.hpp>
 #include <bracewell/ptychography/detail/general/waves.hpp>
 #include <bracewell/ptychography/detail/scan_store.hpp>
@@ -17,9 +18,9 @@
 namespace Bracewell {
 
 /// Places of the probe: N windows of m x m pixels within the object. A position is the first (top left) pixel of a window, as
-/// (row, column). Positions that are not whole numbers are allowed: the window is the nearest one, which must lie
-/// within the object (rows from -1/2 to below rows - m + 1/2), and the rest, within half a pixel, is a shift of
-/// the probe. Checked and sorted when made or moved; movable. There may be no positions.
+/// (row, column). Positions need not be whole numbers. The window is then the nearest window, which must lie within the
+/// object (rows from -1/2 to below rows - m + 1/2). The rest, within half a pixel, is a shift of the probe. Checked and
+/// sorted when made or moved; movable. There may be no positions.
 template <class ExecutionSpace>
 class ScanPositions {
   using Memory = typename ExecutionSpace::memory_space;
@@ -139,7 +140,7 @@ void exit_wave_gradients(const ExecutionSpace& space, const ScanPositions<Execut
                                  Gather{scan.store().device(), scan.store().tiles(), all, nullptr, probes,
                                         gradients, outputs.object.data, false, nullptr});
   if (outputs.probe)
-    Kokkos::parallel_for(
+    Impl::launch_kernel(
         "Bracewell::exit_wave_gradients::probe",
         Kokkos::RangePolicy<ExecutionSpace, Kokkos::IndexType<std::int64_t>>(space, 0, p.size()),
         Impl::SumProbeGradient<T, Impl::WaveGradients<T, T>>{scan.store().device(), all, o.data, probes,

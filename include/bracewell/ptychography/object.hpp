@@ -2,6 +2,7 @@
 #pragma once
 
 #include <bracewell/impl/checks.hpp>
+#include <bracewell/impl/host_tasks.hpp>
 
 #include <Kokkos_Profiling_ScopedRegion.hpp>
 
@@ -32,7 +33,7 @@ void complex_object(const ExecutionSpace& space, const AmplitudeView& amplitude,
   check.same_shape("object", o, a);
   check.disjoint({{"object", o}}, {{"amplitude", a}, {"phase", p}});
   Kokkos::Profiling::ScopedRegion region("Bracewell::complex_object");
-  Kokkos::parallel_for(
+  Impl::launch_kernel(
       "Bracewell::complex_object::evaluate",
       Kokkos::RangePolicy<ExecutionSpace, Kokkos::IndexType<std::int64_t>>(space, 0, a.size()),
       Impl::ComplexObject<T>{a.data, p.data, o.data});
@@ -70,7 +71,7 @@ void complex_object_gradients(const ExecutionSpace& space, const AmplitudeView& 
   check.disjoint({{"outputs.amplitude", outputs.amplitude}, {"outputs.phase", outputs.phase}},
                  {{"amplitude", a}, {"phase", p}, {"gradient", g}});
   Kokkos::Profiling::ScopedRegion region("Bracewell::complex_object_gradients");
-  Kokkos::parallel_for(
+  Impl::launch_kernel(
       "Bracewell::complex_object_gradients::evaluate",
       Kokkos::RangePolicy<ExecutionSpace, Kokkos::IndexType<std::int64_t>>(space, 0, a.size()),
       Impl::ObjectGradients<T>{a.data, p.data, g.data, outputs.amplitude.data, outputs.phase.data});

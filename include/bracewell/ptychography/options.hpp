@@ -46,7 +46,7 @@ struct PtychographyShape {
   int detector;                       ///< n >= m: a pattern is n x n
   int modes = 1;                      ///< mutually incoherent probe modes
   int slices = 1;                     ///< of the object, along the beam
-  int relaxation = 0;                 ///< modes by which the probe of a pattern differs from that of all
+  int relaxation = 0;                 ///< modes by which the probe of a pattern differs from the common probe
 
   /// Whether all sizes are the same.
   bool operator==(const PtychographyShape&) const = default;
@@ -56,15 +56,15 @@ struct PtychographyShape {
 struct PtychographyOptions {
   PatternLoss loss = PatternLoss::LeastSquares;  ///< how a pattern is compared with its model
   PatternScale scale = PatternScale::PerPattern; ///< of modelled intensities
-  /// C: mean of a scaled pattern (PatternScale::PerPattern). 0: C_j is the mean of measured pattern j, so that t is what was
-  /// counted, and J has its counts. Poisson's loss is then that of the best factor of each pattern.
+  /// C: mean of a scaled pattern (PatternScale::PerPattern). 0: C_j is the mean of measured pattern j. Then t are the counts,
+  /// and J has as many. Poisson's loss is then the loss of the best factor of each pattern.
   double counts = 1;
   double background = 1e-3;                  ///< b of PatternLoss::Poisson, in units of J
   PixelWeights weights = PixelWeights::None; ///< of pixels in the loss
   bool reduced_grid = false; ///< compare on the smallest grid that holds every lag of |Psi|^2: exact, least
                              ///< squares without weights only
-  /// Near field: detector and probe have the same pixels, n = m, and the wave is propagated by the Fresnel
-  /// transfer function exp(-i pi |k|^2 / F), k in cycles per window, F = window^2 / (wavelength distance).
+  /// Near field: detector and probe have the same pixels, n = m. The Fresnel transfer function exp(-i pi |k|^2 / F)
+  /// propagates the wave, with k in cycles per window and F = window^2 / (wavelength distance).
   std::optional<double> fresnel_number = {};
   /// Fresnel numbers of the probe's window for the ways from each slice of the object to the next.
   std::vector<double> slice_fresnel_numbers = {};
@@ -81,8 +81,8 @@ struct PtychographyOptions {
   /// Patterns are computed in groups that need about this. Absent: as was measured to be fast, 640 MiB or, in
   /// PatternPath::Lines and KnownLines, a fortieth of the device's memory if that is more.
   std::optional<std::size_t> workspace_bytes = {};
-  /// Bytes of the device that measured patterns may take. Those beyond lie in memory of the host that copies go through at
-  /// full speed, and come in groups beside the work, two at a time; evaluate then waits. Absent: all are on the device.
+  /// Bytes of the device that measured patterns may take. The other patterns lie in page-locked memory of the host. They come
+  /// in groups beside the work, two groups at a time, and evaluate waits for them. Absent: all are on the device.
   std::optional<std::size_t> target_bytes = {};
 };
 

@@ -3,6 +3,7 @@
 
 #include <bracewell/fft/plan.hpp>
 #include <bracewell/impl/checks.hpp>
+#include <bracewell/impl/host_tasks.hpp>
 #include <bracewell/impl/memory.hpp>
 #include <bracewell/ptychography/detail/aperture.hpp>
 
@@ -67,8 +68,8 @@ public:
     Kokkos::parallel_reduce("Bracewell::AberratedProbe::aperture", Range(space, 0, pixels()),
                             Impl::FillAperture<Real>{aperture_, parameters.data, wave_.data()}, energy_);
     backward_.execute(space, wave_, wave_);
-    Kokkos::parallel_for("Bracewell::AberratedProbe::crop", Range(space, 0, std::int64_t(m_) * m_),
-                         Impl::CropProbe<Real>{{wave_.data(), probe.data, energy_.data(), n_, m_}});
+    Impl::launch_kernel("Bracewell::AberratedProbe::crop", Range(space, 0, std::int64_t(m_) * m_),
+                        Impl::CropProbe<Real>{{wave_.data(), probe.data, energy_.data(), n_, m_}});
   }
 
   /// Gradient of a real loss L with respect to the parameters.
@@ -85,12 +86,12 @@ public:
     check.disjoint({{"parameter_gradient", parameter_gradient}},
                    {{"parameters", parameters}, {"probe_gradient", probe_gradient}});
     Kokkos::Profiling::ScopedRegion region("Bracewell::AberratedProbe::gradients");
-    Kokkos::parallel_for("Bracewell::AberratedProbe::embed", Range(space, 0, pixels()),
-                         Impl::EmbedProbe<Real>{{probe_gradient.data, wave_.data(), nullptr, n_, m_}});
+    Impl::launch_kernel("Bracewell::AberratedProbe::embed", Range(space, 0, pixels()),
+                        Impl::EmbedProbe<Real>{{probe_gradient.data, wave_.data(), nullptr, n_, m_}});
     forward_.execute(space, wave_, wave_);
     Kokkos::parallel_reduce("Bracewell::AberratedProbe::aperture_gradient", Range(space, 0, pixels()),
                             Impl::ApertureGradient<Real>{aperture_, parameters.data, wave_.data()}, sums_);
-    Kokkos::parallel_for(
+    Impl::launch_kernel(
         "Bracewell::AberratedProbe::finish", Kokkos::RangePolicy<ExecutionSpace>(space, 0, 1),
         Impl::FinishProbeGradient<Real>{sums_.data(), parameters.data, parameter_gradient.data, n_});
   }

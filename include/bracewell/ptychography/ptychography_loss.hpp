@@ -145,7 +145,7 @@ public:
   void prefetch(const Array<const int, Memory>& subset = {}) const;
 
   /// What solvers divide gradients of the object by: sum_j sum_l conj(a_l(r - y_j)) b_l(r - y_j) over the windows of the
-  /// patterns, a and b being where they stand for all of them, not shifted by fractions of a pixel.
+  /// patterns. Fractions of a pixel do not shift a and b.
   /// @param a, b    Views [m, m] or [modes, m, m]; of the illumination both are the probe
   /// @param sum     View [rows, columns], overwritten
   /// @param subset  as for evaluate

@@ -4,6 +4,7 @@
 #include <bracewell/array.hpp>
 #include <bracewell/impl/checks.hpp>
 #include <bracewell/impl/compiled.hpp>
+#include <bracewell/impl/host_tasks.hpp>
 #include <bracewell/impl/memory.hpp>
 #include <bracewell/optimize/adam.hpp>
 #include <bracewell/optimize/total_variation.hpp>
@@ -36,9 +37,10 @@
 
 namespace Bracewell {
 
-/// Reconstruction by PtychographySteps: Adam along the exact gradients of PtychographyLoss with respect to the object's
-/// amplitude and phase, the probe's pixels or aberrations, the positions, and what else its loss has, or projections. What is
-/// sought lies in Views that the solver owns and the caller may read and set between steps; all but the factors are zero at first.
+/// Reconstruction by PtychographySteps: Adam or projections. Adam goes along the exact gradients of PtychographyLoss. It
+/// moves the object's amplitude and phase, the probe's pixels or aberrations, the positions, and all other unknowns of the
+/// loss. The solver owns the Views of the unknowns. The caller may read and set them between steps. All but the factors are
+/// zero at first.
 /// @code
 /// PtychographySolver<Space, float> solver(space, shape, std::move(loss), {.probe_rate = 0});
 /// Kokkos::deep_copy(space, solver.amplitude(), 1.0f); Kokkos::deep_copy(space, solver.probe(), probe);
@@ -504,19 +506,19 @@ void PtychographySolver<ExecutionSpace, Real, Storage>::constrain(const Executio
     }
   const auto& limits = options_.amplitude_limits;
   if (Impl::is_finite(limits[0]) || Impl::is_finite(limits[1]))
-    Kokkos::parallel_for("Bracewell::PtychographySolver::limit_amplitudes", Range(space, 0, size),
-                         Impl::LimitAmplitudes<Real>{amplitude_.data(), static_cast<Real>(limits[0]),
-                                                     static_cast<Real>(limits[1])});
+    Impl::launch_kernel("Bracewell::PtychographySolver::limit_amplitudes", Range(space, 0, size),
+                        Impl::LimitAmplitudes<Real>{amplitude_.data(), static_cast<Real>(limits[0]),
+                                                    static_cast<Real>(limits[1])});
   if (support_.size() > 0)
-    Kokkos::parallel_for("Bracewell::PtychographySolver::limit_object", Range(space, 0, size),
-                         Impl::LimitObject<Real>{support_.data(), std::int64_t(support_.size()),
-                                                 amplitude_.data(), phase_.data(),
-                                                 static_cast<Real>(beyond_support_)});
+    Impl::launch_kernel("Bracewell::PtychographySolver::limit_object", Range(space, 0, size),
+                        Impl::LimitObject<Real>{support_.data(), std::int64_t(support_.size()),
+                                                amplitude_.data(), phase_.data(),
+                                                static_cast<Real>(beyond_support_)});
   if (!options_.probe_support)
     return;
   const double radius = *options_.probe_support;
   for (const auto& modes : {probe_, relaxation_})
-    Kokkos::parallel_for(
+    Impl::launch_kernel(
         "Bracewell::PtychographySolver::limit_probe", Range(space, 0, std::int64_t(modes.size())),
         Impl::LimitProbe<Real>{modes.data(), std::int64_t(loss_.sizes().probe), radius * radius});
 }
@@ -674,9 +676,9 @@ void PtychographySolver<ExecutionSpace, Real, Storage>::evaluate(
   if (factors_.size() > 0)
     inputs.factors = factors_;
   if (background_.size() > 0) {
-    Kokkos::parallel_for("Bracewell::PtychographySolver::background",
-                         Kokkos::RangePolicy<ExecutionSpace>(space, 0, background_.size()),
-                         Impl::SquareRoots<Real>{background_roots_.data(), background_.data()});
+    Impl::launch_kernel("Bracewell::PtychographySolver::background",
+                        Kokkos::RangePolicy<ExecutionSpace>(space, 0, background_.size()),
+                        Impl::SquareRoots<Real>{background_roots_.data(), background_.data()});
     inputs.detector_background = background_;
   }
   loss_.evaluate(space, inputs, outputs, subset);
@@ -728,17 +730,17 @@ void PtychographySolver<ExecutionSpace, Real, Storage>::update(const ExecutionSp
   if (factors_.size() > 0)
     all.push_back({factors_, factor_gradient_, rate_factor_ * options_.factor_rate});
   if (background_.size() > 0) {
-    Kokkos::parallel_for("Bracewell::PtychographySolver::background_gradient",
-                         Kokkos::RangePolicy<ExecutionSpace>(space, 0, background_.size()),
-                         Impl::RootGradients<Real>{background_roots_.data(), background_gradient_.data()});
+    Impl::launch_kernel("Bracewell::PtychographySolver::background_gradient",
+                        Kokkos::RangePolicy<ExecutionSpace>(space, 0, background_.size()),
+                        Impl::RootGradients<Real>{background_roots_.data(), background_gradient_.data()});
     all.push_back({background_roots_, background_gradient_, rate_factor_ * options_.background_rate});
   }
   if (adam_)
     adam_->step(space, all);
   if (factors_.size() > 0)
-    Kokkos::parallel_for("Bracewell::PtychographySolver::limit_factors",
-                         Kokkos::RangePolicy<ExecutionSpace>(space, 0, factors_.size()),
-                         Impl::LimitFactors<Real>{factors_.data()});
+    Impl::launch_kernel("Bracewell::PtychographySolver::limit_factors",
+                        Kokkos::RangePolicy<ExecutionSpace>(space, 0, factors_.size()),
+                        Impl::LimitFactors<Real>{factors_.data()});
   if (refines_positions())
     positions_.limit(space, options_.position_limit, options_.position_moves, sum_of_numbers());
 }

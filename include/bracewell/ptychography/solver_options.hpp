@@ -59,7 +59,7 @@ struct PtychographySolverOptions {
   double position_limit = 5; ///< pixels that a position may be moved by on each axis
   PositionMoves position_moves = PositionMoves::Single; ///< with position_rate
   double coefficient_rate = 0.01; ///< of coefficients, where the loss has a relaxation; 0: they stay
-  double relaxation_rate = 0.001; ///< of its modes, whose values are about those of the probe
+  double relaxation_rate = 0.001; ///< of its modes, which have about the values of the probe
   double factor_rate = 0.01;      ///< of factors of patterns, where the loss has them
   double background_rate = 0.1;   ///< of roots of the background, where the loss has one
   /// After every step amplitudes of the object are taken to the nearest ones between these two.
@@ -76,9 +76,9 @@ struct PtychographySolverOptions {
   std::int64_t history = 10000; ///< the losses of so many steps are kept
 };
 
-/// Passes, batches and rates that reach the answer of most scans from a rough start: whole steps of Projections, which are
-/// fast at first, then Adam, which gets further, with rates that fall to zero. `bracewell-ptychography` takes them where nobody
-/// says otherwise; bench/quality/ptychography.py measures them.
+/// Passes, batches and rates that reach the answer of most scans from a rough start: first whole steps of Projections, which
+/// are fast, then Adam, which gets further, with rates that fall to zero. `bracewell-ptychography` takes them by default.
+/// bench/quality/ptychography.py measures them.
 /// @code
 /// const auto schedule = PtychographySchedule::of(patterns.extent(0));
 /// auto loss = PtychographySolver<Space, float>::loss_of_counts(space, shape, positions, patterns);
@@ -119,8 +119,9 @@ struct PtychographySchedule {
     return schedule;
   }
 
-  /// Which loss patterns as counted should have. Poisson's is better for few counts, whose square roots are not nearly normal
-  /// numbers; the amplitude loss for more, and it has projections. bench/quality/ptychography.py measures them.
+  /// Which loss patterns as counted should have. Poisson's loss is better for few counts, because their square roots are not
+  /// nearly normal numbers. The amplitude loss is better for more counts, and it has projections.
+  /// bench/quality/ptychography.py measures them.
   /// @param bright  counts in a bright pixel: sum m^2 / sum m of the mean pattern m
   static PatternLoss loss(double bright) {
     return bright < 3 ? PatternLoss::Poisson : PatternLoss::Amplitude;

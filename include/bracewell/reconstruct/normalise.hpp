@@ -15,7 +15,7 @@ struct NormaliseOptions {
   double wiener = 0; ///< added to every weight: noise power / signal power, in units of the weight
   /// Least divisor, as a part of (average weight of its shell + what is added). By default 1/1000, as in RELION
   /// (BackProjector::reconstruct), and 0.2 for a kernel with negative lobes, whose weights can be small by cancellation.
-  /// Directions that are seen less than that part of the average are damped.
+  /// Directions with less than this part of the average are damped.
   std::optional<double> floor = std::nullopt;
   /// Frequencies with |k| > radius are set to zero, |k| in periods per box width of data, as shells count: by
   /// default half the width, the Nyquist limit. Give oversampling times the radius of backproject where that
@@ -33,8 +33,8 @@ struct NormaliseOptions {
 /// @param data      complex [B, (D,) H, W/2+1]
 /// @param weight    real, like data
 /// @param volume    complex, like data; overwritten; may be data itself
-/// @param averages  double [B, S]: overwritten with the averages of weight over shells (shell_averages), which
-/// the floor takes; frequencies beyond the last shell take the last one's, so S is at least 1, best W/2+1
+/// @param averages  double [B, S]: overwritten with the averages of weight over shells (shell_averages), which the floor
+/// takes. Frequencies beyond the last shell take the average of the last shell. S is at least 1, best W/2+1
 /// @param prior     double, like averages: added to the weights of each shell, for instance what wiener_prior says (noise
 /// over signal power, Scheres, J. Struct. Biol. 180 (2012) 519); optional
 /// @throws Error on shapes that do not fit, shared memory, and options that are negative or not finite

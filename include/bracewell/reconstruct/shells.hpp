@@ -20,8 +20,8 @@ void shell_averages(const ExecutionSpace& space, const Spectrum& values, const A
 
 namespace Impl {
 
-/// Shells of a half spectrum: shell s holds the frequencies with s - 1/2 <= r < s + 1/2, where r counts
-/// periods per box width, r^2 = sum (k W / N)^2 over axes of size N (|k| itself in a cubic box).
+/// Shells of a half spectrum: shell s holds the frequencies with s - 1/2 <= r < s + 1/2. r counts periods per box width: r^2
+/// = sum (k W / N)^2 over axes of size N, and r = |k| in a cubic box.
 template <int Dim>
 struct Shells {
   double scale[Dim]; ///< W / N (x, y[, z])

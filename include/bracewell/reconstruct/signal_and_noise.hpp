@@ -47,8 +47,8 @@ struct SignalAndNoise {
 /// one element differ so much.
 /// @param moments  [S, 7], as half_set_moments gives them (on the host)
 /// @param energy   kernel_energy of the kernel that inserted
-/// @param whole    how many shells have samples all around; those beyond, at the images' Nyquist limit, are not
-/// measured but take what the last of these has. By default all
+/// @param whole    how many shells have samples all around. Shells beyond, at the images' Nyquist limit, are not measured.
+/// They take the values of the last of these shells. By default all
 /// @throws Error on sums that are not of whole shells, an energy that is not positive and `whole` beyond the shells
 inline SignalAndNoise signal_and_noise(std::span<const double> moments, double energy,
                                        std::optional<std::size_t> whole = {});
@@ -58,9 +58,9 @@ inline SignalAndNoise signal_and_noise(std::span<const double> moments, double e
 template <class Kernel>
 double kernel_energy();
 
-/// Computes what normalise adds to the weights of each shell: noise / (signal oversampling^3), the reciprocal of the SSNR in
-/// units of the weight, times the part of the box in which there is signal, but at most fifty average weights. Beyond that
-/// all directions would be weighed alike, and shells would vanish by chance.
+/// Computes the prior that normalise adds to the weights of each shell: noise / (signal oversampling^3) times the part of the
+/// box that has signal. The quotient is the reciprocal of the SSNR in units of the weight. A prior is at most fifty average
+/// weights. With more, all directions would be weighed alike, and shells would vanish by chance.
 /// @param oversampling  padded over original box: a sample of the original box has its cube of elements
 /// @param part          of the box's volume, 0 to 1
 /// @throws Error on an oversampling that is not positive and a part out of range

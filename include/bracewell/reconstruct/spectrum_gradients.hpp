@@ -33,10 +33,10 @@ void multiply_by_multiplicity(const ExecutionSpace& space, const Spectrum& spect
 template <class ExecutionSpace, class Gradient>
 void divide_by_multiplicity(const ExecutionSpace& space, const Gradient& gradient);
 
-/// The squared error of projections P against images D over the full spectrum, L = sum m w |P - D|^2 with the
-/// multiplicity m, and its cotangent dL/dRe P + i dL/dIm P = 2 m w (P - D) of every stored element. Without
-/// weights L is the number of pixels times the squared error of the inverse transforms, if both have all frequencies.
-/// Beyond its radius `project` gives zeros: give images or weights of zero there.
+/// The squared error of projections P against images D over the full spectrum, L = sum m w |P - D|^2 with the multiplicity m.
+/// Its cotangent is dL/dRe P + i dL/dIm P = 2 m w (P - D) for every stored element. Without weights L is the number of pixels
+/// times the squared error of the inverse transforms, if both have all frequencies. Beyond its radius `project` gives zeros:
+/// give images or weights of zero there.
 /// @param projections  P, complex [B, P, (d,) h, w/2+1]
 /// @param images       D, like projections
 /// @param outputs      what is wanted

@@ -47,8 +47,8 @@ public:
   /// @param averages  double [1, S]: overwritten with the averages of weight over shells in the first step, read in others
   /// @param spectrum  complex, like weight; overwritten
   /// @param volume    real [1, D, H, W]; overwritten
-  /// @param error     double [2]: overwritten with the sums of W / Q times (blur(W / Q) - 1)^2 and times 1 from before the
-  /// step, every shell counting as much; the root of their quotient is how far weights are from one
+  /// @param error     double [2]: overwritten with two sums from before the step, with the same weight for every shell: W / Q
+  /// times (blur(W / Q) - 1)^2, and W / Q. The root of their quotient tells how far weights are from one
   /// @param prior     double [1, S], added to the weights of each shell; optional
   /// @throws Error on shapes that do not fit and shared memory
   template <class Weight, class Divisor, class Averages, class Spectrum, class Volume>

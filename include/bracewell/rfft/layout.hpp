@@ -14,9 +14,9 @@
 namespace Bracewell {
 
 /// Layout of a half spectrum: the W/2+1 non-negative columns of the transform of a real image or volume, all
-/// other axes in FFT order. Components are ordered (x, y[, z]): x is the last, halved, contiguous axis. Zero
-/// frequency is at index 0; on a full axis of length N index i holds frequency i for i <= N/2 and i - N
-/// above, so the Nyquist row of an even axis is +N/2.
+/// other axes in FFT order. Components are ordered (x, y[, z]): x is the last, halved, contiguous axis. Zero frequency is at
+/// index 0. On a full axis of length N index i holds frequency i for i <= N/2, and i - N above. The Nyquist row of an even
+/// axis is +N/2.
 template <int Dim>
 struct HalfSpectrumLayout {
   static_assert(Dim == 2 || Dim == 3, "Bracewell: spectra have two or three dimensions.");

@@ -9,8 +9,8 @@ namespace Bracewell {
 
 /// How a detector is rolled about the beam.
 struct RollOptions {
-  /// Radians: what a detector that stands upright sees at row s and column i, a rolled one sees at row
-  /// cos(angle) s - sin(angle) i and column sin(angle) s + cos(angle) i, counted from its centre.
+  /// Radians. An upright detector sees a ray at row s and column i, counted from its centre. A rolled detector sees this ray
+  /// at row cos(angle) s - sin(angle) i and column sin(angle) s + cos(angle) i.
   double angle = 0;
   double row = 0;    ///< centre of the roll
   double column = 0; ///< likewise

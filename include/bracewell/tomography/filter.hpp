@@ -48,9 +48,9 @@ struct FilterOptions {
 /// @throws Error on a value that is no filter
 inline double filter_window(TomographyFilter filter, double tau);
 
-/// A filter's factors for the frequencies k / size, k = 0 ... size / 2, of rows of `size` pixels. The ramp is
-/// the transform of its band-limited kernel, 1/4 at 0, -1 / (pi m)^2 at odd m, 0 at even m (Ramachandran and
-/// Lakshminarayanan, PNAS 68, 1971), cut to the row: sampling |t| itself would lose the mean of the image.
+/// A filter's factors for the frequencies k / size, k = 0 ... size / 2, of rows of `size` pixels. The ramp is the transform
+/// of its band-limited kernel, cut to the row: 1/4 at 0, -1 / (pi m)^2 at odd m, 0 at even m (Ramachandran and
+/// Lakshminarayanan, PNAS 68, 1971). Samples of |t| itself would lose the mean of the image.
 /// @throws Error on a size below 1
 inline std::vector<double> filter_multiplier(TomographyFilter filter, std::int64_t size);
 

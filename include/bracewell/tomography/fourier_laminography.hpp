@@ -4,6 +4,7 @@
 #include <bracewell/fft/plan.hpp>
 #include <bracewell/gridding/gridding.hpp>
 #include <bracewell/impl/compiled.hpp>
+#include <bracewell/impl/host_tasks.hpp>
 #include <bracewell/impl/image_on_grid.hpp>
 #include <bracewell/tomography/detail/frame_margins.hpp>
 #include <bracewell/tomography/detail/laminography/frame_samples.hpp>
@@ -26,8 +27,8 @@ namespace Bracewell {
 /// integrals (ProjectionUnits).
 /// At tilt 0 both are FourierTomography for every slice. Laminography: Helfen et al., Appl. Phys. Lett. 86, 2005.
 ///
-/// A movable plan with memory for a grid of 1.5 to 2 times the volume along every axis and for the samples, width x rows x
-/// P / 2; calls that can overlap need a plan each.
+/// A movable plan. It has memory for a grid of 1.5 to 2 times the volume along every axis, and for the samples, width x rows
+/// x P / 2. Calls that can overlap need a plan each.
 template <class ExecutionSpace, class T>
 class FourierLaminography {
   using MemorySpace = typename ExecutionSpace::memory_space;
@@ -189,10 +190,10 @@ void FourierLaminography<ExecutionSpace, T>::backproject(const ExecutionSpace& s
       Impl::PadFrames<T>{projections.data, frames().data(), sizes_.angles, sizes_.angles, sizes_.rows,
                          sizes_.width, sizes_.rows, sizes_.width, Impl::FrameValues::Kept});
   to_spectra_.execute(space, frames(), spectra(), workspace_);
-  Kokkos::parallel_for("Bracewell::FourierLaminography::samples", Range(space, 0, sizes_.samples()),
-                       Impl::SamplesFromFrames<T>{sizes_.of_frames(),
-                                                  layout_.view(layout_.backprojected, nullptr),
-                                                  row_factors_.data(), grid_.data(), samples_.data()});
+  Impl::launch_kernel("Bracewell::FourierLaminography::samples", Range(space, 0, sizes_.samples()),
+                      Impl::SamplesFromFrames<T>{sizes_.of_frames(),
+                                                 layout_.view(layout_.backprojected, nullptr),
+                                                 row_factors_.data(), grid_.data(), samples_.data()});
   gridding_.spread(space, sample_view(), grid_view());
   backward_.execute(space, grid_view(), grid_view(), workspace_);
   Impl::crop_grids(space, "Bracewell::FourierLaminography::crop", on_grid(), grid_.data(), 1,
@@ -211,10 +212,9 @@ void FourierLaminography<ExecutionSpace, T>::project(const ExecutionSpace& space
                    Impl::PairsOfImages<const T>{volume.data, 1}, 1, grid_.data());
   forward_.execute(space, grid_view(), grid_view(), workspace_);
   gridding_.interpolate(space, grid_view(), sample_view());
-  Kokkos::parallel_for("Bracewell::FourierLaminography::spectra", Range(space, 0, sizes_.spectra()),
-                       Impl::FramesFromSamples<T>{sizes_.of_frames(),
-                                                  layout_.view(layout_.projected, nullptr),
-                                                  row_factors_.data(), samples_.data(), grid_.data()});
+  Impl::launch_kernel("Bracewell::FourierLaminography::spectra", Range(space, 0, sizes_.spectra()),
+                      Impl::FramesFromSamples<T>{sizes_.of_frames(), layout_.view(layout_.projected, nullptr),
+                                                 row_factors_.data(), samples_.data(), grid_.data()});
   to_frames_.execute(space, spectra(), frames(), workspace_);
   Impl::for_each_row(space, "Bracewell::FourierLaminography::rows", std::int64_t(sizes_.angles) * sizes_.rows,
                      Impl::CropFrames<T>{frames().data(), projections.data, sizes_.angles, sizes_.angles,

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <bracewell/impl/compiled.hpp>
+#include <bracewell/impl/host_tasks.hpp>
 #include <bracewell/impl/row_loop.hpp>
 #include <bracewell/tomography/detail/line/project.hpp>
 #include <bracewell/tomography/options.hpp>
@@ -79,11 +80,11 @@ private:
     const int n = beam_.image(), across = (n + Backproject::columns - 1) / Backproject::columns;
     const int down = (n + Backproject::rows - 1) / Backproject::rows;
     const int groups = (slices + Backproject::slices - 1) / Backproject::slices;
-    Kokkos::parallel_for("Bracewell::LineTomography::backproject",
-                         Kokkos::TeamPolicy<ExecutionSpace, typename Backproject::Bounds>(
-                             space, across * down * groups, Backproject::threads)
-                             .set_scratch_size(0, Kokkos::PerTeam(Backproject::scratch_bytes())),
-                         Backproject{beam_.backprojected(), projections, images, slices, across});
+    Impl::launch_kernel("Bracewell::LineTomography::backproject",
+                        Kokkos::TeamPolicy<ExecutionSpace, typename Backproject::Bounds>(
+                            space, across * down * groups, Backproject::threads)
+                            .set_scratch_size(0, Kokkos::PerTeam(Backproject::scratch_bytes())),
+                        Backproject{beam_.backprojected(), projections, images, slices, across});
   }
 
   int check(const Impl::Arguments& arguments, const Array<const T, MemorySpace>& projections,
@@ -152,10 +153,10 @@ void LineTomography<ExecutionSpace, T>::project(const ExecutionSpace& space,
     Impl::for_each_row(space, "Bracewell::LineTomography::pack", n,
                        Impl::LinePack<ExecutionSpace, T>{images.data + std::int64_t(first) * n * n,
                                                          packs_.data(), n, count});
-    Kokkos::parallel_for("Bracewell::LineTomography::project", Policy(space, teams, Project::threads),
-                         Project{beam_.projected(), packs_.data(),
-                                 projections.data + std::int64_t(first) * beam_.angles() * beam_.width(),
-                                 count, bins_across});
+    Impl::launch_kernel("Bracewell::LineTomography::project", Policy(space, teams, Project::threads),
+                        Project{beam_.projected(), packs_.data(),
+                                projections.data + std::int64_t(first) * beam_.angles() * beam_.width(),
+                                count, bins_across});
   }
 }
 

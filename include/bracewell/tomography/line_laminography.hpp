@@ -2,6 +2,7 @@
 #pragma once
 
 #include <bracewell/impl/compiled.hpp>
+#include <bracewell/impl/host_tasks.hpp>
 #include <bracewell/impl/memory.hpp>
 #include <bracewell/tomography/detail/laminography/joseph.hpp>
 #include <bracewell/tomography/options.hpp>
@@ -88,9 +89,9 @@ void LineLaminography<ExecutionSpace, T>::backproject(const ExecutionSpace& spac
   constexpr Impl::Arguments arguments{"LineLaminography::backproject"};
   sizes_.check(arguments, projections, volume);
   arguments.disjoint({{"volume", volume}}, {{"projections", projections}});
-  Kokkos::parallel_for("Bracewell::LineLaminography::backproject", Range(space, 0, volume.size()),
-                       Impl::JosephBackproject<T>{views_.data(), of_volume(), projections.data, volume.data,
-                                                  sizes_.angles, sizes_.width, sizes_.rows});
+  Impl::launch_kernel("Bracewell::LineLaminography::backproject", Range(space, 0, volume.size()),
+                      Impl::JosephBackproject<T>{views_.data(), of_volume(), projections.data, volume.data,
+                                                 sizes_.angles, sizes_.width, sizes_.rows});
 }
 
 template <class ExecutionSpace, class T>
@@ -100,9 +101,9 @@ void LineLaminography<ExecutionSpace, T>::project(const ExecutionSpace& space,
   constexpr Impl::Arguments arguments{"LineLaminography::project"};
   sizes_.check(arguments, projections, volume);
   arguments.disjoint({{"projections", projections}}, {{"volume", volume}});
-  Kokkos::parallel_for("Bracewell::LineLaminography::project", Range(space, 0, projections.size()),
-                       Impl::JosephProject<T>{views_.data(), of_volume(), volume.data, projections.data,
-                                              sizes_.angles, sizes_.width});
+  Impl::launch_kernel("Bracewell::LineLaminography::project", Range(space, 0, projections.size()),
+                      Impl::JosephProject<T>{views_.data(), of_volume(), volume.data, projections.data,
+                                             sizes_.angles, sizes_.width});
 }
 
 #define BRACEWELL_INSTANCES_LINE_LAMINOGRAPHY(Extern, Space, Real)                                           \

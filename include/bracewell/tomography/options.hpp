@@ -53,15 +53,15 @@ enum class ProjectionUnits {
 /// coordinates
 ///   u = X cos(theta) + Y sin(theta) + centre (and the shift of this view),
 ///   v = Z cos(tilt) + (Y cos(theta) - X sin(theta)) sin(tilt) + row_centre,
-/// 0 at the middle of the first column and row. Tilt 0 is ParallelBeamGeometry for every row. What other tilts see of the
-/// spectrum of a volume are all frequencies but those within a double cone about the axis of half angle |tilt|; for that
-/// the angles have to go over a whole turn.
+/// 0 at the middle of the first column and row. Tilt 0 is ParallelBeamGeometry for every row. Other tilts do not see the
+/// frequencies of the volume within a double cone about the axis, of half angle |tilt|. They see all others if the angles go
+/// over a whole turn.
 struct TiltedBeamGeometry {
   ParallelBeamGeometry beam = {}; ///< angles, columns of the detector, weights and shifts of views
   int rows = 0;                   ///< of the detector
   double tilt = 0;                ///< radians, -1.5 to 1.5
   /// Detector coordinate of slice floor(d/2) on the axis, within four times the rows; by default floor(rows / 2). Another
-  /// one moves the volume along the axis, nothing else
+  /// value only moves the volume along the axis
   std::optional<double> row_centre = std::nullopt;
 };
 
@@ -104,7 +104,7 @@ struct LineTomographyOptions {
 /// How LogPolarTomography is planned.
 struct LogPolarTomographyOptions {
   int image = 0; ///< pixels along both axes of images; 0: the detector's width
-  /// The most that a pass works on, less where they take gigabytes; calls take any number.
+  /// The most slices that a pass works on, fewer if they take gigabytes. Calls take any number.
   std::int64_t slices = 1;
   ProjectionUnits units = ProjectionUnits::Transpose; ///< of `project`
   /// Values per pixel of the rows, 1 to 8: 2 (see FilterOptions) leaves little of the interpolation's error

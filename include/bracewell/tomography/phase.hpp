@@ -49,7 +49,7 @@ struct PhaseOptions {
 /// @throws Error on options that are not finite and positive
 inline double phase_multiplier(const PhaseOptions& options, double fy, double fx);
 
-/// Pixels that a phase filter reaches: eight times the length sqrt(a) / (2 pi) over which Paganin's decays to 1/e.
+/// Pixels that a phase filter reaches, at most 16,384: eight times the length sqrt(a) / (2 pi) over which Paganin's decays to 1/e.
 /// @throws Error on options that are not finite and positive
 inline int phase_reach(const PhaseOptions& options);
 
@@ -68,7 +68,7 @@ public:
   /// @param angles  the most frames that are worked on at once
   /// @param rows    S, of a frame
   /// @param width   n, of a frame
-  /// @throws Error on sizes below 1 and options that are not finite and positive
+  /// @throws Error on sizes below 1, on options that are not finite and positive, and without options.padding on filters that reach further
   PhaseRetrieval(const ExecutionSpace& space, std::int64_t angles, int rows, int width,
                  const PhaseOptions& options)
       : rows_(check({"PhaseRetrieval"}, angles, rows, width, options)), width_(width), options_(options),
@@ -138,6 +138,12 @@ private:
     arguments.within("rows", rows, 1, 1 << 20, " pixels");
     arguments.within("width", width, 1, 1 << 20, " pixels");
     Impl::check_phase(arguments, options);
+    if (!options.padding && phase_reach(options) == 1 << 14)
+      arguments.refuse(
+          "options.padding",
+          "a number, as the filter of these lengths (wavelength, distance, pixel_size, in one unit) "
+          "reaches %d pixels or more, found none",
+          1 << 14);
     return rows;
   }
 

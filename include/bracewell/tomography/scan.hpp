@@ -114,7 +114,7 @@ struct TomographyScan {
     return result;
   }
 
-  /// Valid flat frames, those of a time together: no projection was taken between them.
+  /// Valid flat frames, in groups without a projection between them.
   std::vector<std::vector<ScanFrame>> flats() const {
     std::vector<double> times; // of projections, valid or not
     for (const ScanFrame& frame : frames)
@@ -136,7 +136,7 @@ struct TomographyScan {
   /// The place of every projection among the times of flats(), as normalise_projections takes it: 0.25 is a quarter of the way
   /// from the first time to the second one. A time is the mean of its frames' times.
   /// @param projections  in any order
-  /// @param nearest      whole places, those of the nearest time
+  /// @param nearest      whole places: the nearest time
   std::vector<double> flat_places(const std::vector<ScanFrame>& projections, bool nearest = false) const {
     std::vector<double> times, places;
     for (const auto& set : flats()) {

@@ -23,10 +23,10 @@ enum class StripeMethod {
   /// window, are in most values, and are above the noise. An object has none of this, so it stays.
   All,
   /// The details of `levels` wavelet levels along the columns lose what changes slowly over the angles: their
-  /// frequency of k cycles per scan is multiplied by 1 - exp(-k^2 / (2 damping^2)) (Muench, Trtik, Marone and
-  /// Stampanoni, Opt. Express 17, 2009, with Daubechies' wavelets of ten taps along the columns alone, as the damped
-  /// frequencies are lower than those that wavelets along the angles would tell apart). Takes edges of objects that are even
-  /// about the axis for stripes. Linear: see transpose
+  /// frequency of k cycles per scan is multiplied by 1 - exp(-k^2 / (2 damping^2)) (Muench, Trtik, Marone and Stampanoni,
+  /// Opt. Express 17, 2009). Daubechies' wavelets of ten taps go along the columns alone, because wavelets along the angles
+  /// would not tell the damped frequencies apart. Takes edges of objects that are even about the axis for stripes. Linear:
+  /// see transpose
   Wavelet
 };
 

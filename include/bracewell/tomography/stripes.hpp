@@ -2,6 +2,7 @@
 #pragma once
 
 #include <bracewell/impl/compiled.hpp>
+#include <bracewell/impl/host_tasks.hpp>
 #include <bracewell/impl/memory.hpp>
 #include <bracewell/impl/row_loop.hpp>
 #include <bracewell/tomography/detail/stripes/columns.hpp>
@@ -153,8 +154,8 @@ private:
     else if (looks)
       mark_dead(space, first, slices);
     if (valid != nullptr)
-      Kokkos::parallel_for("Bracewell::StripeRemoval::mark_invalid", Range(space, 0, slices * width_),
-                           Impl::MarkInvalidColumns<T>{valid, columns(), looks});
+      Impl::launch_kernel("Bracewell::StripeRemoval::mark_invalid", Range(space, 0, slices * width_),
+                          Impl::MarkInvalidColumns<T>{valid, columns(), looks});
     if (!sorts(options_) && bridges)
       Impl::for_each_row(space, "Bracewell::StripeRemoval::bridge", slices * angles_,
                          Impl::BridgeDeadColumns<T>{first, columns()});
@@ -191,15 +192,15 @@ private:
                         std::int64_t slices) const {
     using Teams = Kokkos::TeamPolicy<ExecutionSpace>;
     statistics(space, first, slices);
-    Kokkos::parallel_for("Bracewell::StripeRemoval::floor", Teams(space, int(slices), team_threads),
-                         Impl::AddFloor<ExecutionSpace, T>{columns()});
-    Kokkos::parallel_for("Bracewell::StripeRemoval::ratios", Range(space, 0, slices * width_),
-                         Impl::RatioOfChanges<T>{columns(), ratios_.data(), sorted_ratios_.values.data(),
-                                                 options_.large_window});
+    Impl::launch_kernel("Bracewell::StripeRemoval::floor", Teams(space, int(slices), team_threads),
+                        Impl::AddFloor<ExecutionSpace, T>{columns()});
+    Impl::launch_kernel("Bracewell::StripeRemoval::ratios", Range(space, 0, slices * width_),
+                        Impl::RatioOfChanges<T>{columns(), ratios_.data(), sorted_ratios_.values.data(),
+                                                options_.large_window});
     sorting_.sort(space, sorted_ratios_.columns(), slices, width_);
-    Kokkos::parallel_for("Bracewell::StripeRemoval::mark", Teams(space, int(slices), team_threads),
-                         Impl::MarkFluctuating<ExecutionSpace, T>{
-                             ratios_.data(), sorted_ratios_.values.data(), columns(), T(options_.ratio)});
+    Impl::launch_kernel("Bracewell::StripeRemoval::mark", Teams(space, int(slices), team_threads),
+                        Impl::MarkFluctuating<ExecutionSpace, T>{ratios_.data(), sorted_ratios_.values.data(),
+                                                                 columns(), T(options_.ratio)});
   }
 
   /// The second step of All, with the sorted values of one slice.
@@ -212,36 +213,36 @@ private:
     Impl::RollingMedian<ExecutionSpace, T, Medians>{sorted, angles_, width_, options_.large_window,
                                                     Medians{medians_.data(), angles_}}
         .launch(space, "Bracewell::StripeRemoval::large_median");
-    Kokkos::parallel_for("Bracewell::StripeRemoval::differences", Teams(space, width_, team_threads),
-                         Impl::DifferenceOfMeans<ExecutionSpace, T>{sorted, medians_.data(), differences,
-                                                                    in_order, shares, angles_});
+    Impl::launch_kernel("Bracewell::StripeRemoval::differences", Teams(space, width_, team_threads),
+                        Impl::DifferenceOfMeans<ExecutionSpace, T>{sorted, medians_.data(), differences,
+                                                                   in_order, shares, angles_});
     sorting_.sort(space, sorted_ratios_.columns(), 1, width_);
-    Kokkos::parallel_for("Bracewell::StripeRemoval::mark", Teams(space, 1, team_threads),
-                         Impl::MarkLarge<ExecutionSpace, T>{differences, in_order, shares, columns(), slice,
-                                                            T(options_.ratio), options_.large_window});
-    Kokkos::parallel_for("Bracewell::StripeRemoval::take_medians",
-                         Range(space, 0, std::int64_t(angles_) * width_),
-                         Impl::TakeMedians<T>{sorted, medians_.data(), columns().dead(0), angles_});
+    Impl::launch_kernel("Bracewell::StripeRemoval::mark", Teams(space, 1, team_threads),
+                        Impl::MarkLarge<ExecutionSpace, T>{differences, in_order, shares, columns(), slice,
+                                                           T(options_.ratio), options_.large_window});
+    Impl::launch_kernel("Bracewell::StripeRemoval::take_medians",
+                        Range(space, 0, std::int64_t(angles_) * width_),
+                        Impl::TakeMedians<T>{sorted, medians_.data(), columns().dead(0), angles_});
   }
 
   void statistics(const ExecutionSpace& space, const Impl::SinogramOf<T>& first, std::int64_t slices) const {
-    Kokkos::parallel_for("Bracewell::StripeRemoval::sum",
-                         Range(space, 0, slices * Columns::parts(angles_) * width_),
-                         Impl::SumColumns<T>{first, columns()});
-    Kokkos::parallel_for("Bracewell::StripeRemoval::statistics", Range(space, 0, slices * width_),
-                         Impl::ColumnStatistics<T>{columns()});
+    Impl::launch_kernel("Bracewell::StripeRemoval::sum",
+                        Range(space, 0, slices * Columns::parts(angles_) * width_),
+                        Impl::SumColumns<T>{first, columns()});
+    Impl::launch_kernel("Bracewell::StripeRemoval::statistics", Range(space, 0, slices * width_),
+                        Impl::ColumnStatistics<T>{columns()});
   }
 
   void mark_dead(const ExecutionSpace& space, const Impl::SinogramOf<T>& first, std::int64_t slices) const {
     statistics(space, first, slices);
-    Kokkos::parallel_for("Bracewell::StripeRemoval::mark", Range(space, 0, slices * width_),
-                         Impl::MarkDeadColumns<T>{columns(), T(options_.dead)});
+    Impl::launch_kernel("Bracewell::StripeRemoval::mark", Range(space, 0, slices * width_),
+                        Impl::MarkDeadColumns<T>{columns(), T(options_.dead)});
   }
 
   void subtract(const ExecutionSpace& space, const Impl::SinogramOf<T>& first, std::int64_t slices) const {
     statistics(space, first, slices);
-    Kokkos::parallel_for("Bracewell::StripeRemoval::solve", Range(space, 0, slices),
-                         Impl::SolveOffsets<T>{columns(), T(options_.strength)});
+    Impl::launch_kernel("Bracewell::StripeRemoval::solve", Range(space, 0, slices),
+                        Impl::SolveOffsets<T>{columns(), T(options_.strength)});
     Impl::for_each_row(space, "Bracewell::StripeRemoval::subtract", slices * angles_,
                        Impl::SubtractOffsets<T>{first, columns()});
   }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <bracewell/impl/compiled.hpp>
+#include <bracewell/impl/host_tasks.hpp>
 #include <bracewell/tomography/detail/view_slopes.hpp>
 #include <bracewell/tomography/fourier.hpp>
 
@@ -90,7 +91,7 @@ private:
   void project_times(const ExecutionSpace& space, const T* images, std::int64_t count,
                      Impl::Coordinate coordinate, int k) const {
     const Unmanaged<T***> sloped(images_.data(), count, image_, image_);
-    Kokkos::parallel_for(
+    Impl::launch_kernel(
         "Bracewell::ViewSlopes::multiply",
         Kokkos::RangePolicy<ExecutionSpace, Kokkos::IndexType<std::int64_t>>(space, 0, count * pixels()),
         Impl::TimesCoordinate<T>{images, images_.data(), image_, coordinate});
@@ -100,12 +101,12 @@ private:
 
   /// Derivatives along the detector, of one kind of spectra or both with the factors of angles.
   void differentiate(const ExecutionSpace& space, int kinds, T* result, std::int64_t count) const {
-    Kokkos::parallel_for("Bracewell::ViewSlopes::differentiate",
-                         Kokkos::RangePolicy<ExecutionSpace, Kokkos::IndexType<std::int64_t>>(
-                             space, 0, slices_ * views_ * frequencies()),
-                         Impl::DifferentiateRows<T>{spectra(0).data(),
-                                                    kinds == 2 ? spectra(1).data() : nullptr, angles_.data(),
-                                                    filter_.data(), views_, width_});
+    Impl::launch_kernel("Bracewell::ViewSlopes::differentiate",
+                        Kokkos::RangePolicy<ExecutionSpace, Kokkos::IndexType<std::int64_t>>(
+                            space, 0, slices_ * views_ * frequencies()),
+                        Impl::DifferentiateRows<T>{spectra(0).data(),
+                                                   kinds == 2 ? spectra(1).data() : nullptr, angles_.data(),
+                                                   filter_.data(), views_, width_});
     backward_.execute(space, spectra(0), rows());
     Impl::copy_padded(space, "Bracewell::ViewSlopes::take", static_cast<const T*>(rows_.data()),
                       count * sinogram(), result, count * sinogram());
@@ -192,7 +193,7 @@ void sum_views(const ExecutionSpace& space, const Slopes& slopes, const Cotangen
   arguments.shape("result", out, {a.extents[1]});
   const Impl::SumViews<ExecutionSpace, T> sum{a.data,       b.data,       out.data,
                                               a.extents[0], a.extents[1], static_cast<int>(a.extents[2])};
-  Kokkos::parallel_for(
+  Impl::launch_kernel(
       "Bracewell::sum_views",
       Kokkos::TeamPolicy<ExecutionSpace>(space, static_cast<int>(a.extents[1]),
                                          +Impl::TomographyTuning<ExecutionSpace>::view_threads),

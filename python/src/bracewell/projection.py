@@ -501,7 +501,7 @@ class Expectation(Held):
         """Takes other images of the same size, at most as many."""
         count = self._shape(images, self._width)[0]
         self._plan.set_images(images, noise, filters, origins, self._width, current_stream(images, stream))
-        self._count = count
+        self._count, self._images = count, (images, noise, filters, origins)
 
     def set_shifts(self, shifts: Array, priors: Optional[Array] = None, *, stream: Optional[int] = None) -> None:
         """Takes other shifts, at most as many."""
@@ -548,6 +548,68 @@ class Expectation(Held):
         self._plan.run(reference._plan, matrices, [int(i) for i in first], priors, class_priors, list(out.values()),
                        reference._sizes[-1], real("share", share), current_stream(matrices, stream))
         return Expected(**{name: result(value, matrices) for name, value in out.items()})
+
+    def support(self, reference: PreparedReference, matrices: Array, *, first: Sequence[int] = (),
+                priors: Optional[Array] = None, class_priors: Optional[Array] = None, share: float = 0.999,
+                most: int = 2**31, stream: Optional[int] = None) -> tuple[numpy.ndarray, numpy.ndarray, Array]:
+        """The poses that together have a share of the posterior of each image, summed over classes and shifts.
+
+        Args:
+            most: poses of an image, at most; the likeliest stay.
+
+        The other arguments are those of `run`.
+
+        Returns:
+            poses: int32, indices into the matrices, image by image.
+            first: int64, N + 1 numbers: image i has poses[first[i]:first[i+1]].
+            means: real ``[N, 2]``, mean shift of each image, less its origin.
+        """
+        if not isinstance(reference, PreparedReference):
+            raise TypeError("bracewell.Expectation.support: reference: expected a PreparedReference, found "
+                            f"{type(reference).__name__}")
+        means = empty(matrices, (self._count, 2), "real")
+        poses, begins = self._plan.support(reference._plan, matrices, [int(i) for i in first], priors, class_priors, means,
+                                           real("share", share), whole("most", most, most=2**31),
+                                           current_stream(matrices, stream))
+        return numpy.array(poses, numpy.int32), numpy.array(begins, numpy.int64), result(means, matrices)
+
+    def run_passes(self, coarse: "Expectation", reference: PreparedReference, matrices: Array, turns: Array, *,
+                   first: Sequence[int] = (), priors: Optional[Array] = None, class_priors: Optional[Array] = None,
+                   share: float = 0.999, most: int = 2**31, stream: Optional[int] = None,
+                   **wanted) -> tuple[Expected, Array, numpy.ndarray]:
+        """Two passes in one call (Scheres 2012, adaptive expectation). `coarse` takes the expectation at all matrices and at its
+        shifts. This one takes it where the posterior is: at the turns about each pose of `support`, and at its own shifts about
+        the mean shift.
+
+        Args:
+            coarse: an Expectation of the same images, usually of a smaller radius.
+            turns: real ``[Q, d, d]``; the finer poses about a matrix are its products with each.
+            most: poses of an image that the first pass hands on, at most.
+            wanted: and data and weight, as `run` takes them.
+
+        The other arguments are those of `run`.
+
+        Returns:
+            what `run` gives of the second pass, the matrices that its poses are indices into, and `first` of these.
+        """
+        poses, begins, means = coarse.support(reference, matrices, first=first, priors=priors, class_priors=class_priors,
+                                              share=share, most=most, stream=stream)
+        count, size = len(poses) * turns.shape[0], matrices.shape[-1]
+        finer = (matrices[poses][:, None] @ turns[None]).reshape(count, size, size)
+        if priors is not None:
+            priors = priors[..., numpy.repeat(poses, turns.shape[0])]
+            if isinstance(priors, numpy.ndarray):
+                priors = numpy.ascontiguousarray(priors)
+        images, noise, filters, origins = self._images
+        moved = means if origins is None else means + origins
+        begins = begins * turns.shape[0]
+        try:
+            self.set_images(images, noise, filters, moved, stream=stream)
+            found = self.run(reference, finer, first=begins, priors=priors, class_priors=class_priors, share=share, stream=stream,
+                             **wanted)
+        finally:
+            self.set_images(images, noise, filters, origins, stream=stream)
+        return found, finer, begins
 
     @staticmethod
     def _shape(images, width):

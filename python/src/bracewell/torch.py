@@ -32,6 +32,7 @@ from torch import Tensor
 from torch._functorch.pyfunctorch import temporarily_clear_interpreter_stack
 from torch.autograd import Function
 
+from . import _core
 from . import contrast as _contrast
 from . import gridding as _gridding
 from . import projection as _projection
@@ -101,6 +102,17 @@ def _plainly(*tensors: Optional[Tensor]) -> bool:
     return True
 
 
+def _quick(call: Any, *arguments: Any) -> Any:
+    """What a function of the compiled module makes of usual tensors in one step. None where the call is not usual: a mode or torch.compile
+    follows it, or tensors have a class of their own, gaps or shapes that do not fit."""
+    if _modes is None or _modes() or torch.compiler.is_compiling():
+        return None
+    try:
+        return call(*arguments)
+    except TypeError:  # options of another type, which the slow path tells by their names
+        return None
+
+
 def _followed(*tensors: Optional[Tensor]) -> bool:
     """Whether derivatives may be asked for, by backward passes, forward mode or transforms of functions."""
     if torch._C._are_functorch_transforms_active() or torch.autograd.forward_ad._current_level >= 0:
@@ -110,6 +122,16 @@ def _followed(*tensors: Optional[Tensor]) -> bool:
             if tensor is not None and tensor.requires_grad:
                 return True
     return False
+
+
+def _save(ctx: Any, *tensors: Optional[Tensor], output: Optional[Tensor] = None) -> None:
+    """Keeps what derivatives need; the output is needed by forward mode alone."""
+    if torch.autograd.forward_ad._current_level < 0 and not torch._C._are_functorch_transforms_active():
+        ctx.save_for_backward(*tensors)
+        return
+    kept = tensors if output is None else (*tensors, output)
+    ctx.save_for_backward(*kept)
+    ctx.save_for_forward(*kept)
 
 
 class _Operator(Function):
@@ -215,21 +237,23 @@ class _Project(_Operator):
 
     @staticmethod
     def forward(reconstruction, matrices, shifts, filters, options):
+        projections = _quick(_core.project_tensors, reconstruction, matrices, shifts, filters, *options)
+        if projections is not None:
+            return projections
         call = _project_now if _plainly(reconstruction, matrices, shifts, filters) else _project
         return call(reconstruction, matrices, shifts, filters, *options)
 
     @staticmethod
     def setup_context(ctx, inputs, output):
         ctx.set_materialize_grads(False)
-        ctx.save_for_backward(*inputs[:4], output)
-        ctx.save_for_forward(*inputs[:4], output)
+        _save(ctx, *inputs[:4], output=output)
         ctx.options = inputs[4]
 
     @staticmethod
     def backward(ctx, cotangent):
         if cotangent is None:
             return (None,) * 5
-        reconstruction, matrices, shifts, filters, _ = ctx.saved_tensors
+        reconstruction, matrices, shifts, filters = ctx.saved_tensors[:4]
         needed, options = ctx.needs_input_grad, ctx.options
         of_filters, given = None, (None,) * 3
         if any(needed[:3]):
@@ -262,6 +286,9 @@ class _ProjectGradients(_Operator):
 
     @staticmethod
     def forward(cotangent, reconstruction, matrices, shifts, filters, needed, options):
+        gradients = _quick(_core.project_gradients_tensors, _ready(cotangent), reconstruction, matrices, shifts, filters, *needed, *options)
+        if gradients is not None:
+            return gradients
         names = [name for name, wanted in zip(("reconstruction", "matrices", "shifts"), needed) if wanted]
         call = _project_gradients_now if _plainly(cotangent, reconstruction, matrices, shifts, filters) else _project_gradients
         given = iter(call(cotangent, reconstruction, matrices, shifts, filters, " ".join(names), *options))
@@ -270,8 +297,7 @@ class _ProjectGradients(_Operator):
     @staticmethod
     def setup_context(ctx, inputs, output):
         ctx.set_materialize_grads(False)
-        ctx.save_for_backward(*inputs[2:5])
-        ctx.save_for_forward(*inputs[2:5])
+        _save(ctx, *inputs[2:5])
         ctx.reconstruction, ctx.needed, ctx.options = inputs[1], inputs[5], inputs[6]
 
     @staticmethod
@@ -320,8 +346,8 @@ def _project_at(reconstruction, matrices, shifts, filters, options):
     tensors = (reconstruction, matrices, shifts, filters)
     if torch.compiler.is_compiling():
         return _project(*tensors, *options)
-    if not _followed(*tensors) and _plainly(*tensors):
-        return _project_now(*tensors, *options)
+    if not _followed(*tensors):
+        return _Project.forward(*tensors, options)
     return _Project.apply(*tensors, options)
 
 
@@ -396,14 +422,16 @@ class _Backproject(_Operator):
 
     @staticmethod
     def forward(projections, matrices, shifts, filters, weights, options):
+        sums = _quick(_core.backproject_tensors, projections, matrices, shifts, filters, weights, *options)
+        if sums is not None:
+            return sums
         call = _backproject_now if _plainly(projections, matrices, shifts, filters, weights) else _backproject
         return call(projections, matrices, shifts, filters, weights, *options)
 
     @staticmethod
     def setup_context(ctx, inputs, output):
         ctx.set_materialize_grads(False)
-        ctx.save_for_backward(*inputs[:5])
-        ctx.save_for_forward(*inputs[:5])
+        _save(ctx, *inputs[:5])
         ctx.options = inputs[5]
 
     @staticmethod
@@ -449,6 +477,13 @@ class _BackprojectGradients(_Operator):
 
     @staticmethod
     def forward(data, weight, projections, matrices, shifts, filters, weights, needed, options):
+        of_projections, of_matrices, of_shifts, of_filters, of_weights = needed
+        if not of_filters:
+            gradients = _quick(_core.backproject_gradients_tensors, _ready(data), _ready(weight), projections, matrices, shifts, filters,
+                               weights, of_projections, of_weights, of_matrices, of_shifts, *options)
+            if gradients is not None:
+                images, worths, turns, moves = gradients
+                return images, turns, moves, None, _like(worths, weights) if of_weights else None
         of_all = dict(zip(("projections", "matrices", "shifts", "filters", "weights"), needed))
         names = [name for name in ("projections", "matrices", "shifts", "weights") if of_all[name]]
         plain = _plainly(data, weight, projections, matrices, shifts, filters, weights)
@@ -480,14 +515,17 @@ class _Unproject(_Operator):
 
     @staticmethod
     def forward(data, projections, matrices, shifts, filters, options):
+        gradients = _quick(_core.backproject_gradients_tensors, _ready(data), None, projections, matrices, shifts, filters, None,
+                           True, False, False, False, *options)
+        if gradients is not None:
+            return gradients[0]
         call = _backproject_gradients_now if _plainly(data, projections, matrices, shifts, filters) else _backproject_gradients
         return call(data, None, projections, matrices, shifts, filters, None, "projections", *options)[0]
 
     @staticmethod
     def setup_context(ctx, inputs, output):
         ctx.set_materialize_grads(False)
-        ctx.save_for_backward(*inputs[1:5])
-        ctx.save_for_forward(*inputs[1:5])
+        _save(ctx, *inputs[1:5])
         ctx.options = inputs[5]
 
     @staticmethod
@@ -531,8 +569,8 @@ def _backproject_at(projections, matrices, shifts, filters, weights, options):
     tensors = (projections, matrices, shifts, filters, weights)
     if torch.compiler.is_compiling():
         return _backproject(*tensors, *options)
-    if not _followed(*tensors) and _plainly(*tensors):
-        return _backproject_now(*tensors, *options)
+    if not _followed(*tensors):
+        return _Backproject.forward(*tensors, options)
     return _Backproject.apply(*tensors, options)
 
 

@@ -713,6 +713,10 @@ TEST_CASE("pixels that did not count are masked, and said") {
   const auto [found, text] = object(gaps);
   says(text, {"m_neg.h5", "are negative", "masked"});
   CHECK(relative_error(found, expected) < 1e-4);
+  // The mask of gaps the other way round: no pixel that counts has light.
+  const Outcome outcome = run(folder, program + " --out no.h5 --invert-mask --data " + masked);
+  CHECK(outcome.code == 2);
+  says(outcome.err, {"looks inverted", "--invert-mask", "all patterns are empty"});
 
   // Hot, stuck, dead and overflowing pixels of the demonstration.
   const Scan& scan = demonstration().scan;

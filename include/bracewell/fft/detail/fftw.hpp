@@ -4,6 +4,7 @@
 #include <bracewell/fft/detail/fftw_block.hpp>
 #include <bracewell/fft/options.hpp>
 #include <bracewell/impl/execution.hpp>
+#include <bracewell/impl/host_tasks.hpp>
 
 #include <Kokkos_Core.hpp>
 
@@ -51,11 +52,10 @@ public:
   void execute(const ExecutionSpace& space, Complex* values, std::int64_t outer, std::int64_t inner) const {
     using Policy = Kokkos::TeamPolicy<ExecutionSpace>;
     const std::int64_t tiles = (inner + lanes_ - 1) / lanes_;
-    Kokkos::parallel_for(
-        "Bracewell::FFT::columns",
-        Policy(space, static_cast<int>(outer * tiles), 1)
-            .set_scratch_size(1, Kokkos::PerTeam(tile_bytes() + 64)),
-        Tile<typename Policy::member_type>{values, plan_.get(), length_, lanes_, inner, tiles});
+    launch_kernel("Bracewell::FFT::columns",
+                  Policy(space, static_cast<int>(outer * tiles), 1)
+                      .set_scratch_size(1, Kokkos::PerTeam(tile_bytes() + 64)),
+                  Tile<typename Policy::member_type>{values, plan_.get(), length_, lanes_, inner, tiles});
   }
 
 private:
@@ -128,7 +128,7 @@ public:
     using Policy = Kokkos::RangePolicy<ExecutionSpace, Kokkos::Schedule<Kokkos::Dynamic>,
                                        Kokkos::IndexType<std::int64_t>>;
     const std::int64_t bytes = block_->output_elements() * std::int64_t(sizeof(Output));
-    Kokkos::parallel_for(
+    launch_kernel(
         "Bracewell::FFT::blocks",
         Policy(space, 0, blocks()).set_chunk_size(static_cast<int>(1 + FFTWTuning::taken_bytes / bytes)),
         TransformBlock{block_.get(), in, out});

@@ -4,6 +4,7 @@
 #include <bracewell/gridding/detail/locations.hpp>
 #include <bracewell/gridding/detail/rays.hpp>
 #include <bracewell/gridding/detail/tuning.hpp>
+#include <bracewell/impl/host_tasks.hpp>
 
 namespace Bracewell::Impl {
 
@@ -22,8 +23,8 @@ struct SpreadPruned {
   static void launch(const Space& space, const Plan& plan, std::int64_t slices,
                      const SampleArray<const Kokkos::complex<T>>& samples, Kokkos::complex<T>* grid) {
     const SpreadPruned functor{plan.problem_of(slices), *plan.rays, samples, grid};
-    Kokkos::parallel_for("Bracewell::Gridding::spread_pruned",
-                         typename Plan::Range(space, 0, functor.threads()), functor);
+    launch_kernel("Bracewell::Gridding::spread_pruned", typename Plan::Range(space, 0, functor.threads()),
+                  functor);
   }
 
   std::int64_t threads() const {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <bracewell/impl/execution.hpp>
+#include <bracewell/impl/host_tasks.hpp>
 #include <bracewell/impl/memory.hpp>
 #include <bracewell/optimize/detail/least_squares_steps.hpp>
 #include <bracewell/optimize/least_squares_options.hpp>
@@ -79,10 +80,10 @@ void sum_problems(const ExecutionSpace& space, const char* label, const ProblemP
   auto* const sums = static_cast<Sums<Count>*>(partial);
   const int threads = is_host<ExecutionSpace> ? 1 : 256;
   using Teams = Kokkos::TeamPolicy<ExecutionSpace>;
-  Kokkos::parallel_for(label, Teams(space, layout.all(), threads),
-                       SumParts<ExecutionSpace, Body, Count>{body, layout, sums});
-  Kokkos::parallel_for(label, Teams(space, layout.problems, threads),
-                       FinishSums<ExecutionSpace, Count, Finish>{finish, layout, sums});
+  launch_kernel(label, Teams(space, layout.all(), threads),
+                SumParts<ExecutionSpace, Body, Count>{body, layout, sums});
+  launch_kernel(label, Teams(space, layout.problems, threads),
+                FinishSums<ExecutionSpace, Count, Finish>{finish, layout, sums});
 }
 
 /// How much memory a solver takes: buffers like the data, and like the images.
@@ -177,7 +178,7 @@ struct LeastSquaresRun {
 
   template <class Body>
   void for_each(const char* label, std::int64_t count, const Body& body) const {
-    Kokkos::parallel_for(label, Range(space, 0, count), body);
+    launch_kernel(label, Range(space, 0, count), body);
   }
   template <int Count, class Body, class Finish>
   void sum(const char* label, const ProblemParts& layout, const Body& body, const Finish& finish) const {

@@ -3,6 +3,7 @@
 
 #include <bracewell/half.hpp>
 #include <bracewell/impl/checks.hpp>
+#include <bracewell/impl/host_tasks.hpp>
 #include <bracewell/impl/memory.hpp>
 #include <bracewell/ptychography/detail/tuning.hpp>
 
@@ -129,9 +130,8 @@ public:
   const double* fractions() const { return fractional_ ? fractions_view_.data() : nullptr; }
 
   void write(const Space& space, const Array<double, Memory>& positions) const {
-    Kokkos::parallel_for("Bracewell::ScanPositions::write",
-                         Kokkos::RangePolicy<Space>(space, 0, 2 * scan_.count),
-                         JoinPositions{scan_.positions, fractions(), positions.data});
+    launch_kernel("Bracewell::ScanPositions::write", Kokkos::RangePolicy<Space>(space, 0, 2 * scan_.count),
+                  JoinPositions{scan_.positions, fractions(), positions.data});
   }
 
   void move_windows(const Space& space, const Array<const double, Memory>& positions,

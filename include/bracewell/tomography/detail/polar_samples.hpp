@@ -2,6 +2,7 @@
 #pragma once
 
 #include <bracewell/impl/execution.hpp>
+#include <bracewell/impl/host_tasks.hpp>
 #include <bracewell/impl/memory.hpp>
 #include <bracewell/impl/sample_array.hpp>
 #include <bracewell/tomography/detail/beam.hpp>
@@ -208,13 +209,13 @@ template <class Space, class Functor>
 void launch_transposition(const char* label, const Space& space, Functor functor) {
   functor.frequency_blocks = (functor.polar.frequencies + functor.side - 1) / functor.side;
   functor.slice_blocks = static_cast<int>(((functor.slices + 1) / 2 + functor.side - 1) / functor.side);
-  Kokkos::parallel_for(
-      label,
-      Kokkos::TeamPolicy<Space>(
-          space, static_cast<int>(functor.polar.rays * functor.frequency_blocks * functor.slice_blocks),
-          +Functor::team_size)
-          .set_scratch_size(is_host<Space> ? 1 : 0, Kokkos::PerTeam(Functor::scratch_bytes())),
-      functor);
+  launch_kernel(label,
+                Kokkos::TeamPolicy<Space>(
+                    space,
+                    static_cast<int>(functor.polar.rays * functor.frequency_blocks * functor.slice_blocks),
+                    +Functor::team_size)
+                    .set_scratch_size(is_host<Space> ? 1 : 0, Kokkos::PerTeam(Functor::scratch_bytes())),
+                functor);
 }
 
 template <class Space, class T>

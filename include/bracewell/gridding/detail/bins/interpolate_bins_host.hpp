@@ -3,6 +3,7 @@
 
 #include <bracewell/gridding/detail/bins/tap_vectors.hpp>
 #include <bracewell/gridding/detail/locations.hpp>
+#include <bracewell/impl/host_tasks.hpp>
 
 namespace Bracewell::Impl {
 
@@ -20,8 +21,8 @@ struct InterpolateBinsHost {
   static void launch(const Space& space, const Plan& plan, std::int64_t slices, const Complex* grid,
                      const SampleArray<Complex>& samples) {
     const InterpolateBinsHost functor{plan.problem_of(slices), plan.sorted.order.data(), grid, samples};
-    Kokkos::parallel_for("Bracewell::Gridding::interpolate_bins",
-                         typename Plan::Range(space, 0, functor.chunks() * slices), functor);
+    launch_kernel("Bracewell::Gridding::interpolate_bins",
+                  typename Plan::Range(space, 0, functor.chunks() * slices), functor);
   }
 
   void operator()(std::int64_t task) const {

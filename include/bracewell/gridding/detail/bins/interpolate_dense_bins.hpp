@@ -3,6 +3,7 @@
 
 #include <bracewell/gridding/detail/bins/sorted_samples.hpp>
 #include <bracewell/gridding/detail/locations.hpp>
+#include <bracewell/impl/host_tasks.hpp>
 #include <bracewell/impl/lanes.hpp>
 
 namespace Bracewell::Impl {
@@ -38,8 +39,7 @@ struct InterpolateDenseBins {
                                        grid,
                                        samples,
                                        lanes};
-    Kokkos::parallel_for("Bracewell::Gridding::interpolate_dense_bins", Policy(space, 0, lanes * slices),
-                         functor);
+    launch_kernel("Bracewell::Gridding::interpolate_dense_bins", Policy(space, 0, lanes * slices), functor);
   }
 
   KOKKOS_FUNCTION void operator()(std::int64_t task) const {

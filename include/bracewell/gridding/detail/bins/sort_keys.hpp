@@ -3,6 +3,7 @@
 
 #include <bracewell/error.hpp>
 #include <bracewell/impl/execution.hpp>
+#include <bracewell/impl/host_tasks.hpp>
 #include <bracewell/impl/memory.hpp>
 
 #include <Kokkos_Core.hpp>
@@ -33,9 +34,9 @@ struct NumberAll {
 
 template <class Space>
 void number_all(const Space& space, std::uint32_t* numbers, std::int64_t count) {
-  Kokkos::parallel_for("Bracewell::Gridding::number_keys",
-                       Kokkos::RangePolicy<Space, Kokkos::IndexType<std::int64_t>>(space, 0, count),
-                       NumberAll{numbers});
+  launch_kernel("Bracewell::Gridding::number_keys",
+                Kokkos::RangePolicy<Space, Kokkos::IndexType<std::int64_t>>(space, 0, count),
+                NumberAll{numbers});
 }
 
 #if defined(KOKKOS_ENABLE_CUDA)

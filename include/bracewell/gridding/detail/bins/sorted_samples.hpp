@@ -7,6 +7,7 @@
 #include <bracewell/gridding/detail/locations.hpp>
 #include <bracewell/impl/checks.hpp>
 #include <bracewell/impl/chip_teams.hpp>
+#include <bracewell/impl/host_tasks.hpp>
 #include <bracewell/impl/memory.hpp>
 
 #include <Kokkos_Core.hpp>
@@ -233,8 +234,8 @@ struct SortedSamples {
                                   std::int64_t points, std::int64_t slices, const BinGrid<Dim>& bins) {
     const Vector<std::uint32_t> counts(Kokkos::view_alloc(space, "Bracewell::Gridding::bin_counts"),
                                        bins.count());
-    Kokkos::parallel_for("Bracewell::Gridding::count_in_bins", Range(space, 0, points),
-                         CountInBins<T, Dim>{where, bins, counts.data()});
+    launch_kernel("Bracewell::Gridding::count_in_bins", Range(space, 0, points),
+                  CountInBins<T, Dim>{where, bins, counts.data()});
     std::vector<std::uint32_t> begin(static_cast<std::size_t>(bins.count() + 1));
     read_sizes(space, counts, &begin[1]);
     std::partial_sum(begin.begin(), begin.end(), begin.begin());
@@ -270,7 +271,7 @@ private:
       if (not_finite > 0)
         return not_finite;
       sort.add_up(first.data());
-      Kokkos::parallel_for("Bracewell::Gridding::number_in_bins", each_part, sort);
+      launch_kernel("Bracewell::Gridding::number_in_bins", each_part, sort);
     } else {
       const SortMemory<Space> keys(memory.data(), static_cast<std::size_t>(points));
       const SortMemory<Space> beside(memory.data() + points, memory.size() - keys.size());
@@ -280,15 +281,15 @@ private:
         return not_finite;
       const auto below = static_cast<std::uint32_t>(bins.count() * bins.cells_of_key());
       const std::uint32_t* const sorted = sort_keys<Space>(space, keys, order, below, beside);
-      Kokkos::parallel_for(
+      launch_kernel(
           "Bracewell::Gridding::first_of_bins", Range(space, 0, bins.count() + 1),
           FirstOfBins{sorted, static_cast<std::uint32_t>(points), bins.cells_of_key(), first.data()});
       begin.resize(static_cast<std::size_t>(bins.count() + 1));
       read_sizes(space, first, begin.data());
       chunks.sort(space, order.data(), points, memory);
     }
-    Kokkos::parallel_for("Bracewell::Gridding::locate_in_order", Range(space, 0, points),
-                         LocateInOrder<T, Dim>{where, order.data(), points, locations});
+    launch_kernel("Bracewell::Gridding::locate_in_order", Range(space, 0, points),
+                  LocateInOrder<T, Dim>{where, order.data(), points, locations});
     return 0;
   }
 

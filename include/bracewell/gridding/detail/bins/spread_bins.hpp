@@ -5,6 +5,7 @@
 #include <bracewell/gridding/detail/bins/bin_tasks.hpp>
 #include <bracewell/gridding/detail/bins/sorted_samples.hpp>
 #include <bracewell/impl/chip_teams.hpp>
+#include <bracewell/impl/host_tasks.hpp>
 #include <bracewell/impl/unroll.hpp>
 
 #include <Kokkos_Core.hpp>
@@ -132,10 +133,10 @@ void join_tiles(const Space& space, const SortedSamples<Space, T, Dim>& sorted, 
     if (sorted.slots >= Teams::least_tiles * static_cast<std::int64_t>(sorted.split.size()))
       return Teams::launch(space, functor, count);
   }
-  Kokkos::parallel_for("Bracewell::Gridding::join_tiles",
-                       Kokkos::RangePolicy<Space, Kokkos::IndexType<std::int64_t>>(
-                           space, 0, count * slices * sorted.bins.tile_cells()),
-                       functor);
+  launch_kernel("Bracewell::Gridding::join_tiles",
+                Kokkos::RangePolicy<Space, Kokkos::IndexType<std::int64_t>>(
+                    space, 0, count * slices * sorted.bins.tile_cells()),
+                functor);
 }
 
 /// Makes the grid zero, calls launch(begin, end) for all tasks, and joins the tiles of divided bins. On GPUs tasks wait for each

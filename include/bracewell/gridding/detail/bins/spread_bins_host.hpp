@@ -5,6 +5,7 @@
 #include <bracewell/gridding/detail/bins/bin_tasks.hpp>
 #include <bracewell/gridding/detail/bins/spread_bins.hpp>
 #include <bracewell/gridding/detail/bins/tap_vectors.hpp>
+#include <bracewell/impl/host_tasks.hpp>
 
 #include <algorithm>
 #include <cstddef>
@@ -32,11 +33,11 @@ struct SpreadBinsHost : SpreadBins<Space, MaxWidth, T, Dim> {
     SpreadBinsHost functor(plan, slices, samples, grid);
     for_each_colour(space, plan.sorted, slices, grid, [&](int begin, int end) {
       functor.tasks = plan.sorted.tasks.data() + begin;
-      Kokkos::parallel_for("Bracewell::Gridding::spread_bins",
-                           Kokkos::TeamPolicy<Space, Kokkos::Schedule<Kokkos::Dynamic>>(
-                               space, (end - begin) * static_cast<int>(slices), 1)
-                               .set_scratch_size(1, Kokkos::PerTeam(functor.scratch_bytes())),
-                           functor);
+      launch_kernel("Bracewell::Gridding::spread_bins",
+                    Kokkos::TeamPolicy<Space, Kokkos::Schedule<Kokkos::Dynamic>>(
+                        space, (end - begin) * static_cast<int>(slices), 1)
+                        .set_scratch_size(1, Kokkos::PerTeam(functor.scratch_bytes())),
+                    functor);
     });
   }
 

@@ -15,6 +15,7 @@
 #include <bracewell/gridding/detail/tiles/interpolate_tiles.hpp>
 #include <bracewell/gridding/detail/tiles/spread_tiles.hpp>
 #include <bracewell/gridding/detail/tuning.hpp>
+#include <bracewell/impl/host_tasks.hpp>
 #include <bracewell/impl/memory.hpp>
 
 #include <type_traits>
@@ -33,8 +34,8 @@ struct SpreadAtomic : PerSample<tuning_of<Space>.slices_per_thread, MaxWidth, T,
                      const SampleArray<const Kokkos::complex<T>>& samples, Kokkos::complex<T>* grid) {
     fill(space, "Bracewell::Gridding::zero", grid, slices * plan.problem.grid.elements());
     const SpreadAtomic functor{{plan.problem_of(slices), plan.template taps<MaxWidth>()}, samples, grid};
-    Kokkos::parallel_for("Bracewell::Gridding::spread_atomic",
-                         typename Plan::Range(space, 0, functor.threads()), functor);
+    launch_kernel("Bracewell::Gridding::spread_atomic", typename Plan::Range(space, 0, functor.threads()),
+                  functor);
   }
 
   KOKKOS_FUNCTION void operator()(std::int64_t thread) const {
@@ -104,8 +105,8 @@ struct InterpolateSamples : PerSample<tuning_of<Space>.interpolated_slices_per_t
                      const Kokkos::complex<T>* grid, const SampleArray<Kokkos::complex<T>>& samples) {
     const InterpolateSamples functor{
         {plan.problem_of(slices), plan.template taps<MaxWidth>()}, grid, samples};
-    Kokkos::parallel_for("Bracewell::Gridding::interpolate_samples",
-                         typename Plan::Range(space, 0, functor.threads()), functor);
+    launch_kernel("Bracewell::Gridding::interpolate_samples",
+                  typename Plan::Range(space, 0, functor.threads()), functor);
   }
 
   KOKKOS_FUNCTION void operator()(std::int64_t thread) const {

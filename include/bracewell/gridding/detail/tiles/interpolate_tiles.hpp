@@ -3,6 +3,7 @@
 
 #include <bracewell/gridding/detail/locations.hpp>
 #include <bracewell/gridding/detail/tiles/tile_lists.hpp>
+#include <bracewell/impl/host_tasks.hpp>
 #include <bracewell/impl/unroll.hpp>
 
 namespace Bracewell::Impl {
@@ -60,12 +61,12 @@ struct InterpolateTiles {
                                    lists.tasks.data(),
                                    grid,
                                    samples};
-    Kokkos::parallel_for(
-        lanes == interpolation_lanes(true, sizeof(T)) ? "Bracewell::Gridding::interpolate_tiles"
-                                                      : "Bracewell::Gridding::interpolate_narrow_tiles",
-        Policy(space, static_cast<int>(lists.tasks.size()) * functor.slice_chunks(), +team_size)
-            .set_scratch_size(0, Kokkos::PerTeam(scratch_bytes(plan.problem.kernel.width))),
-        functor);
+    launch_kernel(lanes == interpolation_lanes(true, sizeof(T))
+                      ? "Bracewell::Gridding::interpolate_tiles"
+                      : "Bracewell::Gridding::interpolate_narrow_tiles",
+                  Policy(space, static_cast<int>(lists.tasks.size()) * functor.slice_chunks(), +team_size)
+                      .set_scratch_size(0, Kokkos::PerTeam(scratch_bytes(plan.problem.kernel.width))),
+                  functor);
   }
 
   KOKKOS_FUNCTION void operator()(const Team& team) const { of_width<2>(team); }

@@ -3,6 +3,7 @@
 
 #include <bracewell/gridding/detail/locations.hpp>
 #include <bracewell/gridding/detail/tiles/tile_lists.hpp>
+#include <bracewell/impl/host_tasks.hpp>
 #include <bracewell/impl/unroll.hpp>
 
 namespace Bracewell::Impl {
@@ -29,8 +30,7 @@ struct JoinPartialSums {
                                   plan.tiles.split.data(),   plan.tiles.slice_chunks(slices),
                                   plan.tiles.partial.data(), grid};
     const std::int64_t threads = split_tiles * functor.slice_chunks * Edges::cells * lanes;
-    Kokkos::parallel_for("Bracewell::Gridding::join_partial_sums", typename Plan::Range(space, 0, threads),
-                         functor);
+    launch_kernel("Bracewell::Gridding::join_partial_sums", typename Plan::Range(space, 0, threads), functor);
   }
 
   KOKKOS_FUNCTION void operator()(std::int64_t thread) const {
@@ -105,9 +105,9 @@ struct SpreadTiles {
                               samples,
                               grid,
                               plan.tiles.partial.data()};
-    Kokkos::parallel_for(
-        "Bracewell::Gridding::spread_tiles",
-        Policy(space, tasks * chunks, +lanes).set_scratch_size(0, Kokkos::PerTeam(scratch_bytes())), functor);
+    launch_kernel("Bracewell::Gridding::spread_tiles",
+                  Policy(space, tasks * chunks, +lanes).set_scratch_size(0, Kokkos::PerTeam(scratch_bytes())),
+                  functor);
     JoinPartialSums<Space, T, Dim>::launch(space, plan, slices, grid);
   }
 

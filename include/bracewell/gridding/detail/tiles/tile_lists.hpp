@@ -3,6 +3,7 @@
 
 #include <bracewell/gridding/detail/locations.hpp>
 #include <bracewell/gridding/detail/tuning.hpp>
+#include <bracewell/impl/host_tasks.hpp>
 #include <bracewell/impl/memory.hpp>
 
 #include <algorithm>
@@ -213,7 +214,7 @@ struct TileLists {
     using Points = Kokkos::RangePolicy<Space, Kokkos::IndexType<std::int64_t>>;
     ListSamples<Edges, const Location<T, Dim>*, Dim> lister{tiles, problem.locations, problem.kernel.width,
                                                             counts.data()};
-    Kokkos::parallel_for("Bracewell::Gridding::count_samples", Points(space, 0, problem.points), lister);
+    launch_kernel("Bracewell::Gridding::count_samples", Points(space, 0, problem.points), lister);
     Kokkos::parallel_scan("Bracewell::Gridding::first_of_tiles", Points(space, 0, count + 1),
                           FirstOfTiles{counts.data(), begin.data(), cursor.data(), count});
     std::vector<std::int64_t> host_begin(static_cast<std::size_t>(count + 1));
@@ -229,9 +230,9 @@ struct TileLists {
     lister.cursor = cursor.data();
     lister.list = unordered.data();
     lister.list_tile = list_tile.data();
-    Kokkos::parallel_for("Bracewell::Gridding::list_samples", Points(space, 0, problem.points), lister);
-    Kokkos::parallel_for("Bracewell::Gridding::order_samples", Points(space, 0, entries),
-                         OrderLists{begin.data(), unordered.data(), list_tile.data(), list.data()});
+    launch_kernel("Bracewell::Gridding::list_samples", Points(space, 0, problem.points), lister);
+    launch_kernel("Bracewell::Gridding::order_samples", Points(space, 0, entries),
+                  OrderLists{begin.data(), unordered.data(), list_tile.data(), list.data()});
     const TileTasks host = TileTasks::make(space, host_begin.data(), count);
     slots = host.slots;
     tasks = device_copy(space, "Bracewell::Gridding::tasks", host.tasks);
@@ -255,10 +256,9 @@ struct TileLists {
     const auto tiles = TileGrid<Edges, Dim>::make(where.grid);
     const std::int64_t count = tiles.count();
     const Vector<std::int64_t> counts(Kokkos::view_alloc(space, "Bracewell::Gridding::tile_counts"), count);
-    Kokkos::parallel_for(
-        "Bracewell::Gridding::count_samples",
-        Kokkos::RangePolicy<Space, Kokkos::IndexType<std::int64_t>>(space, 0, points),
-        ListSamples<Edges, PointLocations<T, Dim>, Dim>{tiles, where, where.width, counts.data()});
+    launch_kernel("Bracewell::Gridding::count_samples",
+                  Kokkos::RangePolicy<Space, Kokkos::IndexType<std::int64_t>>(space, 0, points),
+                  ListSamples<Edges, PointLocations<T, Dim>, Dim>{tiles, where, where.width, counts.data()});
     std::vector<std::int64_t> begin(static_cast<std::size_t>(count + 1));
     copy_to_host(space, counts.data(), counts.size(), &begin[1]);
     space.fence("Bracewell::Gridding: tile sizes are needed on the host");

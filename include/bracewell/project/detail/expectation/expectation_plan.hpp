@@ -74,6 +74,13 @@ struct GatherMatrices {
   }
 };
 
+/// Poses that have the posterior of images.
+struct FoundPoses {
+  std::int64_t most;               ///< of an image
+  std::vector<std::int32_t> poses; ///< in rising order, image by image
+  std::vector<std::int64_t> first = {0};
+};
+
 /// Where a run of an Expectation writes; null: not wanted.
 template <class T>
 struct ExpectationTargets {
@@ -83,6 +90,7 @@ struct ExpectationTargets {
   T* shares;
   int* counts;
   double *shift_sums, *shell_sums;
+  FoundPoses* found = nullptr;
 };
 
 /// Poses that images have in common, and their priors.
@@ -139,10 +147,11 @@ struct ExpectationPlan {
   Memory<std::uint8_t> wanted, support;
   Memory<std::int64_t> ranges;
   Memory<RankedCandidate<T>> ranked, fresh;
-  Memory<T> totals, matrices, overlaps, powers;
+  Memory<T> totals, pose_shares, matrices, overlaps, powers;
   Memory<PosteriorSums> posterior_sums;
   Memory<SharesBelow> shares_below;
   Memory<std::int32_t> listed;
+  Memory<std::int64_t> found_poses;
   Memory<Complex> data, projections;
   Memory<T> weights;
 
@@ -166,8 +175,8 @@ struct ExpectationPlan {
     return scoring.memory_bytes() + bytes_of(scores, shell, order, begin, constants, image_powers, variances,
                                              shift_values, shift_logs, class_logs, pose_logs, part_sums,
                                              evidence, wanted, support, ranges, ranked, fresh, totals,
-                                             matrices, overlaps, powers, posterior_sums, shares_below, listed,
-                                             data, projections, weights);
+                                             pose_shares, matrices, overlaps, powers, posterior_sums,
+                                             shares_below, listed, found_poses, data, projections, weights);
   }
 
   /// @param noise  [count|1, given] variances of shells, of which the first are taken
@@ -258,7 +267,11 @@ struct ExpectationPlan {
                        at_once = capacity / of_image;
     Group group;
     group.kept = at_once >= std::min(images, few_images);
-    const std::int64_t most = std::min(images, group.kept ? at_once : most_images),
+    const std::int64_t at_most =
+        targets.found
+            ? std::clamp<std::int64_t>(capacity / std::max<std::int64_t>(list.count, 1), 1, most_images)
+            : most_images;
+    const std::int64_t most = std::min(images, group.kept ? at_once : at_most),
                        groups = most > 0 ? (images + most - 1) / most : 0;
     for (std::int64_t g = 0; g < groups; ++g) {
       group.first = first + images * g / groups;
@@ -459,7 +472,7 @@ private:
                                         at(targets.classes, ranks), at(targets.poses, ranks),
                                         at(targets.shifts, ranks)});
     const bool shells_wanted = targets.shell_sums != nullptr, sums = volumes.data || shells_wanted;
-    if (sums || targets.shares || targets.counts || targets.shift_sums)
+    if (sums || targets.shares || targets.counts || targets.shift_sums || targets.found)
       sum_group<Kernel, D>(space, reference, list, group, part, left_out, own_class_logs, targets, volumes);
   }
 
@@ -498,6 +511,10 @@ private:
     if (group.kept && left_out > 0)
       raise_limits<Kernel, D>(space, reference, list, group, left_out, own_class_logs);
     grow(space, totals, "totals", n * group.tile);
+    if (targets.found) {
+      grow(space, pose_shares, "pose_shares", n * list.count);
+      clear(space, "Bracewell::Expectation::zero", pose_shares.data(), n * list.count);
+    }
     std::int64_t at_once = 0;
     if (sums) {
       at_once = std::min(group.tile, std::max<std::int64_t>(part_poses, sum_bytes / (elements * 20)));
@@ -534,6 +551,11 @@ private:
                                Teams(space, static_cast<int>(n), team_size),
                                MakePosteriors<T>{tile, evidence.data(), wanted.data(), shift_values.data(),
                                                  totals.data(), posterior_sums.data()});
+          if (targets.found)
+            Kokkos::parallel_for("Bracewell::Expectation::pose_shares", Range(space, 0, n * tile.poses),
+                                 AddPoseShares<T>{totals.data(), tile.poses,
+                                                  pose_shares.data() + (tile.first_pose - list.first),
+                                                  list.count});
           if (!sums)
             return;
           std::int64_t found = 0;
@@ -551,6 +573,8 @@ private:
                                   shells_wanted ? shell_parts : 0, volumes);
           }
         });
+    if (targets.found)
+      find_poses(space, list, n, *targets.found);
     const auto at = [&](auto* target, std::int64_t stride) {
       return target ? target + group.first * stride : nullptr;
     };
@@ -563,6 +587,30 @@ private:
                                         image_powers.data() + group.first * shells.count,
                                         variances.data() + group.first * noise_stride, noise_stride,
                                         posterior_sums.data(), at(targets.shell_sums, 3 * shells.count)});
+  }
+
+  /// Appends the poses of a group of images that have shares. Waits.
+  void find_poses(const Space& space, const ExpectationList<T>& list, std::int64_t images, FoundPoses& to) {
+    const Range all(space, 0, images * list.count);
+    if (list.count > to.most)
+      Kokkos::parallel_for("Bracewell::Expectation::keep_largest",
+                           Teams(space, static_cast<int>(images), team_size),
+                           KeepLargest<T>{pose_shares.data(), list.count, to.most});
+    std::int64_t count = 0;
+    Kokkos::parallel_scan("Bracewell::Expectation::find", all, ListPositive<T>{pose_shares.data(), nullptr},
+                          count);
+    space.fence("Bracewell::Expectation: poses are counted");
+    grow(space, found_poses, "found_poses", count);
+    Kokkos::parallel_scan("Bracewell::Expectation::find", all,
+                          ListPositive<T>{pose_shares.data(), found_poses.data()}, count);
+    std::vector<std::int64_t> host(static_cast<std::size_t>(count));
+    copy_to_host(space, found_poses.data(), host.size(), host.data());
+    space.fence("Bracewell::Expectation: poses are found");
+    for (std::int64_t image = 0, i = 0; image < images; ++image) {
+      for (; i < count && host[std::size_t(i)] < (image + 1) * list.count; ++i)
+        to.poses.push_back(static_cast<std::int32_t>(list.first + host[std::size_t(i)] - image * list.count));
+      to.first.push_back(static_cast<std::int64_t>(to.poses.size()));
+    }
   }
 
   /// The sums of listed poses; shell_parts: parts of the sums of shells, 0: these are not wanted.

@@ -588,6 +588,132 @@ struct StorePosteriorSums {
   }
 };
 
+/// Adds the posteriors of a tile's poses, of all shifts, to those of all poses of the images.
+template <class T>
+struct AddPoseShares {
+  const T* totals; ///< [images, poses of the tile]
+  int poses;
+  T* shares; ///< [images, stride], from the tile's first pose on
+  std::int64_t stride;
+
+  KOKKOS_FUNCTION void operator()(std::int64_t i) const {
+    shares[i / poses * stride + i % poses] += totals[i];
+  }
+};
+
+/// Clears all but the largest shares of an image, a team each; of equal ones the first stay.
+template <class T>
+struct KeepLargest {
+  using Key =
+      std::conditional_t<sizeof(T) == 4, std::uint32_t, std::uint64_t>; ///< rises with positive numbers
+
+  T* shares; ///< [images, poses], none negative
+  std::int64_t poses, most;
+
+  template <class Team>
+  KOKKOS_FUNCTION void operator()(const Team& team) const {
+    T* const own = shares + std::int64_t(team.league_rank()) * poses;
+    const auto above = [&](Key limit) {
+      std::int64_t count = 0;
+      Kokkos::parallel_reduce(
+          Kokkos::TeamThreadRange(team, poses),
+          [&](std::int64_t i, std::int64_t& sum) {
+            sum += own[i] > 0 && Kokkos::bit_cast<Key>(own[i]) > limit;
+          },
+          count);
+      return count;
+    };
+    if (above(0) <= most)
+      return;
+    constexpr T infinity = Kokkos::Experimental::infinity_v<T>; // a local one: device code has no other
+    Key low = 0, limit = Kokkos::bit_cast<Key>(infinity);
+    while (limit - low > 1) { // more than `most` lie above low, no more above the limit
+      const Key middle = low + (limit - low) / 2;
+      (above(middle) > most ? low : limit) = middle;
+    }
+    const std::int64_t room = most - above(limit);
+    team.team_barrier();
+    Kokkos::parallel_scan(Kokkos::TeamThreadRange(team, poses),
+                          [&](std::int64_t i, std::int64_t& equal, bool last) {
+                            const Key key = Kokkos::bit_cast<Key>(own[i] + T(0));
+                            if (last && (key < limit || (key == limit && equal >= room)))
+                              own[i] = 0;
+                            equal += key == limit;
+                          });
+  }
+};
+
+/// Lists numbers that are above zero; for a scan.
+template <class T>
+struct ListPositive {
+  const T* values;
+  std::int64_t* listed; ///< null: they are counted
+
+  KOKKOS_FUNCTION void operator()(std::int64_t i, std::int64_t& count, bool last) const {
+    const bool positive = values[i] > 0;
+    if (positive && last && listed)
+      listed[count] = i;
+    count += positive;
+  }
+};
+
+/// to[i] += values[i].
+template <class T>
+struct AddValues {
+  const T* values;
+  T* to;
+
+  KOKKOS_FUNCTION void operator()(std::int64_t i) const { to[i] += values[i]; }
+};
+
+/// Mean shifts of images.
+template <class T>
+struct TakeMeanShifts {
+  const double* sums; ///< [images, 3] as in StorePosteriorSums
+  const T* shares;    ///< [images]
+  T* means;           ///< [images, 2]
+
+  KOKKOS_FUNCTION void operator()(std::int64_t i) const {
+    const std::int64_t image = i / 2;
+    means[i] = shares[image] > 0 ? static_cast<T>(sums[3 * image + i % 2] / double(shares[image])) : T(0);
+  }
+};
+
+/// Matrices of listed poses times each turn, and their priors.
+template <class T>
+struct TurnPoses {
+  const T *matrices, *turns;
+  const std::int32_t* listed;
+  std::int64_t turn_count;
+  int size; ///< of a matrix: size x size
+  T* to;
+
+  KOKKOS_FUNCTION void operator()(std::int64_t i) const {
+    const int elements = size * size, row = static_cast<int>(i % elements) / size,
+              column = static_cast<int>(i % size);
+    const std::int64_t pose = i / elements;
+    const T* const matrix = matrices + std::int64_t(listed[pose / turn_count]) * elements + row * size;
+    const T* const turn = turns + pose % turn_count * elements + column;
+    T sum = 0;
+    for (int k = 0; k < size; ++k)
+      sum += matrix[k] * turn[k * size];
+    to[i] = sum;
+  }
+};
+
+/// Priors of listed poses for each of their turns.
+template <class T>
+struct RepeatPriors {
+  const T* priors; ///< [classes, poses]
+  const std::int32_t* listed;
+  std::int64_t poses, turn_count, count; ///< count: turned poses
+  T* to;                                 ///< [classes, count]
+
+  KOKKOS_FUNCTION void operator()(std::int64_t i) const {
+    to[i] = priors[i / count * poses + listed[i % count / turn_count]];
+  }
+};
+
 /// Lists the poses of a tile that any image has a posterior at; for a scan.
 template <class T>
 struct ListPoses {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <bracewell/impl/division.hpp>
+#include <bracewell/impl/host_tasks.hpp>
 #include <bracewell/ptychography/detail/patterns/compare_patterns.hpp>
 #include <bracewell/ptychography/detail/patterns/pattern_sums.hpp>
 #include <bracewell/ptychography/detail/team_sums.hpp>
@@ -88,7 +89,7 @@ void compare_in_blocks(const Space& space, PatternLoss loss, Kokkos::complex<T>*
     using Compare = CompareBlocks<Space, T, Storage, decltype(kind)::value>;
     const int blocks = Compare::count(pixels);
     const auto pass = [&](const char* label, CompareTask task, typename Sum::Of of) {
-      Kokkos::parallel_for(
+      launch_kernel(
           label,
           Kokkos::TeamPolicy<Space>(space, static_cast<int>(selection.count * blocks), +Compare::team_size),
           Compare{waves, selection, targets, background, modes, pixels,

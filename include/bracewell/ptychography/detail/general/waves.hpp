@@ -4,6 +4,7 @@
 #include <bracewell/fft/plan.hpp>
 #include <bracewell/impl/division.hpp>
 #include <bracewell/impl/execution.hpp>
+#include <bracewell/impl/host_tasks.hpp>
 #include <bracewell/impl/memory.hpp>
 #include <bracewell/impl/turns.hpp>
 #include <bracewell/ptychography/detail/scan_store.hpp>
@@ -54,7 +55,7 @@ void for_waves(const Space& space, const std::string& label, std::int64_t patter
                const Kernel& kernel) {
   using For = ForWaves<Space, Kernel>;
   const int rows = std::clamp(PtychographyTuning::team_pixels / n, 1, n), blocks = (n + rows - 1) / rows;
-  Kokkos::parallel_for(
+  launch_kernel(
       label, Kokkos::TeamPolicy<Space>(space, static_cast<int>(patterns * modes * blocks), +For::team_size),
       For{kernel, Divisor(static_cast<std::uint32_t>(modes)), Divisor(static_cast<std::uint32_t>(blocks)),
           Divisor(static_cast<std::uint32_t>(n)), rows, n});

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <bracewell/impl/execution.hpp>
+#include <bracewell/impl/host_tasks.hpp>
 #include <bracewell/ptychography/detail/fused_sizes.hpp>
 #include <bracewell/ptychography/detail/line_teams.hpp>
 #include <bracewell/ptychography/detail/lines/known_gradients.hpp>
@@ -63,7 +64,7 @@ void launch_known_lines(const Space& space, const char* label, std::int64_t team
   Policy policy(space, static_cast<int>(teams), +Kernel::threads);
   policy.set_scratch_size(
       0, Kokkos::PerTeam(numbers_of_team<Kernel>(together) * static_cast<int>(sizeof(Kokkos::complex<T>))));
-  Kokkos::parallel_for(label, policy, kernel);
+  launch_kernel(label, policy, kernel);
 }
 
 /// Calls action(RowSizes, ColumnSizes) for patterns of n x n pixels, if n is one of the detectors and of

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <bracewell/impl/division.hpp>
+#include <bracewell/impl/host_tasks.hpp>
 #include <bracewell/impl/plain_complex.hpp>
 #include <bracewell/impl/radix_passes.hpp>
 #include <bracewell/ptychography/detail/line_teams.hpp>
@@ -72,7 +73,7 @@ void launch_lines(const Space& space, const char* label, const LineTeams& teams,
       Space, Kokkos::LaunchBounds<PtychographyTuning::line_threads, resident_teams<Space>(Kernel::resident)>>;
   Policy policy(space, static_cast<int>(count * teams.blocks.by()), teams.threads);
   policy.set_scratch_size(LineTeams::scratch_level<Space>(), Kokkos::PerTeam(static_cast<int>(bytes)));
-  Kokkos::parallel_for(label, policy, kernel);
+  launch_kernel(label, policy, kernel);
 }
 
 /// What spectra are multiplied by.

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <bracewell/impl/execution.hpp>
+#include <bracewell/impl/host_tasks.hpp>
 #include <bracewell/ptychography/detail/scan_store.hpp>
 #include <bracewell/ptychography/detail/targets.hpp>
 #include <bracewell/ptychography/detail/tuning.hpp>
@@ -151,7 +152,7 @@ void compare_waves(const Space& space, const char* label, PatternLoss loss, Kokk
                    const DetectorTerms<T>& detector = {}) {
   visit_loss(loss, [&](auto kind) {
     using Compare = ComparePatterns<Space, T, Storage, decltype(kind)::value>;
-    Kokkos::parallel_for(
+    launch_kernel(
         label, Kokkos::TeamPolicy<Space>(space, static_cast<int>(selection.count), +Compare::team_size),
         Compare{waves, selection, targets, background, modes, pixels, norm, losses, gradients, detector});
   });

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <bracewell/impl/execution.hpp>
+#include <bracewell/impl/host_tasks.hpp>
 #include <bracewell/ptychography/detail/scan_store.hpp>
 #include <bracewell/ptychography/detail/targets.hpp>
 
@@ -94,7 +95,7 @@ struct SumBlocks {
   using Member = typename Kokkos::TeamPolicy<Space>::member_type;
 
   static void launch(const Space& space, const SumBlocks& kernel) {
-    Kokkos::parallel_for(
+    launch_kernel(
         "Bracewell::PtychographyLoss::sum_blocks",
         Kokkos::TeamPolicy<Space>(space, static_cast<int>(kernel.selection.count), is_host<Space> ? 1 : 32),
         kernel);

@@ -3,6 +3,7 @@
 
 #include <bracewell/fft/plan.hpp>
 #include <bracewell/impl/execution.hpp>
+#include <bracewell/impl/host_tasks.hpp>
 #include <bracewell/impl/memory.hpp>
 #include <bracewell/ptychography/detail/targets.hpp>
 #include <bracewell/ptychography/detail/tuning.hpp>
@@ -100,17 +101,16 @@ public:
   void store(const Space& space, std::int64_t first, std::int64_t at, std::int64_t count,
              const PatternLayout& layout, Storage* values, double* constants) const {
     const std::int64_t pixels = std::int64_t(n_) * n_, pixels2 = std::int64_t(n2_) * n2_;
-    Kokkos::parallel_for("Bracewell::PtychographyLoss::resample", Range(space, 0, group_ * pixels),
-                         ToComplex<T>{targets_.data(), large_.data()});
+    launch_kernel("Bracewell::PtychographyLoss::resample", Range(space, 0, group_ * pixels),
+                  ToComplex<T>{targets_.data(), large_.data()});
     to_lags_.execute(space, large_, large_);
-    Kokkos::parallel_for("Bracewell::PtychographyLoss::crop_lags", Range(space, 0, group_ * pixels2),
-                         CropLags<T>{large_.data(), small_.data(), n_, n2_, m_});
+    launch_kernel("Bracewell::PtychographyLoss::crop_lags", Range(space, 0, group_ * pixels2),
+                  CropLags<T>{large_.data(), small_.data(), n_, n2_, m_});
     from_lags_.execute(space, small_, small_);
     using Store = StoreReduced<Space, T, Storage>;
-    Kokkos::parallel_for(
-        "Bracewell::PtychographyLoss::store_reduced",
-        Kokkos::TeamPolicy<Space>(space, static_cast<int>(count), +Store::team_size),
-        Store{targets_.data(), small_.data(), first, at, n_, n2_, layout, values, constants});
+    launch_kernel("Bracewell::PtychographyLoss::store_reduced",
+                  Kokkos::TeamPolicy<Space>(space, static_cast<int>(count), +Store::team_size),
+                  Store{targets_.data(), small_.data(), first, at, n_, n2_, layout, values, constants});
   }
 
 private:

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <bracewell/impl/execution.hpp>
+#include <bracewell/impl/host_tasks.hpp>
 #include <bracewell/impl/memory.hpp>
 #include <bracewell/ptychography/detail/scan_store.hpp>
 #include <bracewell/ptychography/detail/tuning.hpp>
@@ -102,12 +103,11 @@ public:
       return;
     if (selection.patterns) {
       using Gather = GatherRows<Space, Value>;
-      Kokkos::parallel_for(
-          "Bracewell::PtychographyLoss::fetch_patterns",
-          Kokkos::TeamPolicy<Space>(space,
-                                    static_cast<int>(std::min<std::int64_t>(Gather::teams, selection.count)),
-                                    +Gather::team_size),
-          Gather{device_.data(), host_.data(), shares_.resident, size_, selection, slot(which)});
+      launch_kernel("Bracewell::PtychographyLoss::fetch_patterns",
+                    Kokkos::TeamPolicy<Space>(
+                        space, static_cast<int>(std::min<std::int64_t>(Gather::teams, selection.count)),
+                        +Gather::team_size),
+                    Gather{device_.data(), host_.data(), shares_.resident, size_, selection, slot(which)});
       return;
     }
     copy(selection.first, selection.count, [&](const auto& rows, std::int64_t begin) {

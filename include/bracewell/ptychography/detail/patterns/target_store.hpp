@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <bracewell/impl/host_tasks.hpp>
 #include <bracewell/impl/memory.hpp>
 #include <bracewell/ptychography/detail/patterns/store_patterns.hpp>
 #include <bracewell/ptychography/detail/patterns/streamed_rows.hpp>
@@ -194,11 +195,10 @@ private:
     using Count = typename DeviceView::non_const_value_type;
     using Store = StorePatterns<Space, T, Stored, Count>;
     const TargetStorage<T, Stored> target{TargetStorage<T, Stored>::holds_root(options_.loss)};
-    Kokkos::parallel_for(
-        "Bracewell::PtychographyLoss::store",
-        Kokkos::TeamPolicy<Space>(space, static_cast<int>(patterns.extent(0)), +Store::team_size),
-        Store{patterns.data(), weights, weights_stride, first, at, measured_, scaled_counts(), where, target,
-              to, means_.data(), units_.data(), kept_weights, invalid});
+    launch_kernel("Bracewell::PtychographyLoss::store",
+                  Kokkos::TeamPolicy<Space>(space, static_cast<int>(patterns.extent(0)), +Store::team_size),
+                  Store{patterns.data(), weights, weights_stride, first, at, measured_, scaled_counts(),
+                        where, target, to, means_.data(), units_.data(), kept_weights, invalid});
   }
 
   /// The same through the reduced grid.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <bracewell/impl/host_tasks.hpp>
 #include <bracewell/impl/memory.hpp>
 #include <bracewell/ptychography/detail/fused/fused_kernel.hpp>
 #include <bracewell/ptychography/detail/plans/pattern_plan.hpp>
@@ -106,7 +107,7 @@ private:
         typename Kernel::Policy policy(call.space, used, +Kernel::team_size);
         policy.set_scratch_size(+Kernel::scratch_level,
                                 Kokkos::PerTeam(static_cast<int>(Kernel::scratch_bytes())));
-        Kokkos::parallel_for(label, policy, kernel);
+        launch_kernel(label, policy, kernel);
       }
     });
   }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <bracewell/impl/host_tasks.hpp>
 #include <bracewell/impl/memory.hpp>
 #include <bracewell/ptychography/detail/general/compare_blocks.hpp>
 #include <bracewell/ptychography/detail/general/waves.hpp>
@@ -143,9 +144,9 @@ public:
     propagate(space, moves, spectra_count ? kept_.data() : nullptr);
     compare(call);
     if (outputs.background_gradient)
-      Kokkos::parallel_for("Bracewell::PtychographyLoss::background_gradient", Range(space, 0, pixels()),
-                           SumSlopes<T>{slopes_.data(), pixels(), selection.count,
-                                        outputs.background_gradient.data, selection.first > 0});
+      launch_kernel("Bracewell::PtychographyLoss::background_gradient", Range(space, 0, pixels()),
+                    SumSlopes<T>{slopes_.data(), pixels(), selection.count, outputs.background_gradient.data,
+                                 selection.first > 0});
     if (!call.wave_gradients())
       return;
     propagate_back(space, moves, [&]() {
@@ -353,10 +354,10 @@ private:
                              shape_.modes, static_cast<const Complex*>(spectra_[std::size_t(slice)].data()),
                              field, sums_.data(), blocks(pixels()));
       using Add = SumShiftGradients<Space, T>;
-      Kokkos::parallel_for("Bracewell::PtychographyLoss::slice_shift_gradient",
-                           Kokkos::TeamPolicy<Space>(space, 1, +Add::team_size),
-                           Add{sums_.data(), count * parts, 2 * Kokkos::numbers::pi / m,
-                               call.outputs.slice_shift_gradient.data + 2 * slice, call.selection.first > 0});
+      launch_kernel("Bracewell::PtychographyLoss::slice_shift_gradient",
+                    Kokkos::TeamPolicy<Space>(space, 1, +Add::team_size),
+                    Add{sums_.data(), count * parts, 2 * Kokkos::numbers::pi / m,
+                        call.outputs.slice_shift_gradient.data + 2 * slice, call.selection.first > 0});
     }
     for_waves(space, "Bracewell::PtychographyLoss::free_space", count, shape_.modes, m,
               FresnelTransfer<T>{field, m, inverse_fresnel_[std::size_t(slice)], ProbeShifts{}, true, nullptr,

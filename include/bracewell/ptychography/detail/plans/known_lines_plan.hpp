@@ -2,6 +2,7 @@
 #pragma once
 
 #include <bracewell/impl/division.hpp>
+#include <bracewell/impl/host_tasks.hpp>
 #include <bracewell/impl/memory.hpp>
 #include <bracewell/impl/plain_complex.hpp>
 #include <bracewell/ptychography/detail/lines/compare_known_rows.hpp>
@@ -244,10 +245,9 @@ private:
                                                          static_cast<int>(selection.count),
                                                          static_cast<int>(used)});
     if (outputs.position_gradient)
-      Kokkos::parallel_for("Bracewell::PtychographyLoss::position_gradient",
-                           Range(space, 0, 2 * selection.count),
-                           SumPositionBlocks<T>{sums_.data(), modes_ * Rows::blocks, selection,
-                                                shifted_.position_factor(), outputs.position_gradient.data});
+      launch_kernel("Bracewell::PtychographyLoss::position_gradient", Range(space, 0, 2 * selection.count),
+                    SumPositionBlocks<T>{sums_.data(), modes_ * Rows::blocks, selection,
+                                         shifted_.position_factor(), outputs.position_gradient.data});
     if (!outputs.probe_gradient)
       return;
     sum_portions(space, shifted_.sums(), used, false);
@@ -256,8 +256,8 @@ private:
 
   void sum_portions(const Space& space, Complex* to, std::int64_t count, bool accumulate) const {
     const std::int64_t elements = std::int64_t(modes_) * n_ * n_;
-    Kokkos::parallel_for("Bracewell::PtychographyLoss::probe_gradient", Range(space, 0, elements),
-                         AddPortions<T>{portions_.data(), to, elements, count, accumulate});
+    launch_kernel("Bracewell::PtychographyLoss::probe_gradient", Range(space, 0, elements),
+                  AddPortions<T>{portions_.data(), to, elements, count, accumulate});
   }
 
   int n_, modes_;

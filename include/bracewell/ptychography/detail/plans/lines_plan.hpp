@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <bracewell/impl/host_tasks.hpp>
 #include <bracewell/ptychography/detail/line_teams.hpp>
 #include <bracewell/ptychography/detail/lines/compare_lines.hpp>
 #include <bracewell/ptychography/detail/lines/transform_lines.hpp>
@@ -58,7 +59,7 @@ public:
                                1 / options.slice_fresnel_numbers[slice]};
       for (int axis = 0; axis < 2 && !options.slice_shifts.empty(); ++axis)
         phases.moves[axis] = options.slice_shifts[slice][axis];
-      Kokkos::parallel_for("Bracewell::PtychographyLoss::free_space_phases", Range(space, 0, 2 * m_), phases);
+      launch_kernel("Bracewell::PtychographyLoss::free_space_phases", Range(space, 0, 2 * m_), phases);
     }
   }
 
@@ -108,10 +109,9 @@ public:
       free_space(space, slice, selection.count,
                  LoadExitWaves<T>{scan, selection, object(slice), light(probes, slice)}, false);
     if (inverse_fresnel_ != 0)
-      Kokkos::parallel_for("Bracewell::PtychographyLoss::transfer_phases",
-                           Range(space, 0, selection.count * 2 * n_),
-                           TransferPhases<T>{shifted_.fractions(positions), selection, transfer_.data(), n_,
-                                             inverse_fresnel_});
+      launch_kernel("Bracewell::PtychographyLoss::transfer_phases", Range(space, 0, selection.count * 2 * n_),
+                    TransferPhases<T>{shifted_.fractions(positions), selection, transfer_.data(), n_,
+                                      inverse_fresnel_});
     const LoadExitWaves<T> exit_waves{scan, selection, object(last_), light(probes, last_)};
     const WaveLines<T, true> columns{waves_.data(), n_, m_};
     const bool energies = call.targets.scaled && means_are_energies_;
@@ -227,10 +227,10 @@ private:
     pass("Bracewell::PtychographyLoss::compare", CompareTask::Compare);
     add(Sum::Of::Losses, rows_.blocks.by());
     if (call.outputs.background_gradient)
-      Kokkos::parallel_for("Bracewell::PtychographyLoss::background_gradient",
-                           Range(call.space, 0, std::int64_t(n_) * n_),
-                           SumSlopes<T>{slopes_.data(), std::int64_t(n_) * n_, call.selection.count,
-                                        call.outputs.background_gradient.data, call.selection.first > 0});
+      launch_kernel("Bracewell::PtychographyLoss::background_gradient",
+                    Range(call.space, 0, std::int64_t(n_) * n_),
+                    SumSlopes<T>{slopes_.data(), std::int64_t(n_) * n_, call.selection.count,
+                                 call.outputs.background_gradient.data, call.selection.first > 0});
   }
 
   static std::int64_t group_size(const Space& space, const Positions& positions,

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <bracewell/impl/host_tasks.hpp>
 #include <bracewell/impl/memory.hpp>
 #include <bracewell/ptychography/detail/patterns/target_store.hpp>
 #include <bracewell/ptychography/detail/plans/fused_plan.hpp>
@@ -97,9 +98,9 @@ public:
     std::visit([&](const auto& own) { evaluate_groups(own, call, patterns, used, losses); }, plan_);
     if (outputs.loss) {
       using AddLosses = SumLosses<Space>;
-      Kokkos::parallel_for("Bracewell::PtychographyLoss::sum_losses",
-                           Kokkos::TeamPolicy<Space>(space, 1, +AddLosses::team_size),
-                           AddLosses{losses, used, outputs.loss.data});
+      launch_kernel("Bracewell::PtychographyLoss::sum_losses",
+                    Kokkos::TeamPolicy<Space>(space, 1, +AddLosses::team_size),
+                    AddLosses{losses, used, outputs.loss.data});
     }
   }
 

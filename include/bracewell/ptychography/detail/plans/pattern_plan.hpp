@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <bracewell/impl/host_tasks.hpp>
 #include <bracewell/impl/memory.hpp>
 #include <bracewell/ptychography/detail/patterns/pattern_sums.hpp>
 #include <bracewell/ptychography/detail/scan_store.hpp>
@@ -45,10 +46,10 @@ public:
   void begin_object(const Space& space, const int* subset, std::int64_t used) const {
     if (!subset)
       return;
-    Kokkos::parallel_for("Bracewell::PtychographyLoss::no_slots", Range(space, 0, slots_.size()),
-                         Fill<int>{slots_.data(), -1});
-    Kokkos::parallel_for("Bracewell::PtychographyLoss::slots", Range(space, 0, used),
-                         FillSlots{subset, slots_.data()});
+    launch_kernel("Bracewell::PtychographyLoss::no_slots", Range(space, 0, slots_.size()),
+                  Fill<int>{slots_.data(), -1});
+    launch_kernel("Bracewell::PtychographyLoss::slots", Range(space, 0, used),
+                  FillSlots{subset, slots_.data()});
   }
 
   /// @tparam block     see GatherObjectGradient
@@ -72,12 +73,11 @@ public:
     const std::int64_t window = std::int64_t(scan.probe) * scan.probe * probes.modes; // window_, or less
     const std::int64_t per_portion = (selection.count + portion_count_ - 1) / portion_count_;
     const std::int64_t used_portions = (selection.count + per_portion - 1) / per_portion;
-    Kokkos::parallel_for(
+    launch_kernel(
         "Bracewell::PtychographyLoss::probe_gradient_portions", Range(space, 0, used_portions * window),
         SumProbeGradient<T, Waves>{scan, selection, object, probes, waves, portions_.data(), per_portion});
-    Kokkos::parallel_for(
-        "Bracewell::PtychographyLoss::probe_gradient", Range(space, 0, window),
-        AddPortions<T>{portions_.data(), gradient, window, used_portions, selection.first > 0});
+    launch_kernel("Bracewell::PtychographyLoss::probe_gradient", Range(space, 0, window),
+                  AddPortions<T>{portions_.data(), gradient, window, used_portions, selection.first > 0});
   }
 
 private:

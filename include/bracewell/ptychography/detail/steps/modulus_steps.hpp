@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <bracewell/impl/host_tasks.hpp>
 #include <bracewell/impl/memory.hpp>
 #include <bracewell/ptychography/options.hpp>
 
@@ -178,15 +179,15 @@ public:
     if (least_squares_ && probe_rate > 0)
       sum(space, 1, probe_gradient, transmission_, nullptr, nullptr);
     if (least_squares_)
-      Kokkos::parallel_for("Bracewell::PtychographySolver::solve_lengths", Range(space, 0, 1),
-                           SolveLengths{sums_.data(), lengths_.data()});
+      launch_kernel("Bracewell::PtychographySolver::solve_lengths", Range(space, 0, 1),
+                    SolveLengths{sums_.data(), lengths_.data()});
     const double* const length = least_squares_ ? lengths_.data() : nullptr;
     if (object_rate > 0)
-      Kokkos::parallel_for(
+      launch_kernel(
           "Bracewell::PtychographySolver::move_object", Range(space, 0, amplitude.size()),
           MoveObject<T>{object_gradient.data(), amplitude.data(), phase.data(), length, object_rate});
     if (probe_rate > 0)
-      Kokkos::parallel_for(
+      launch_kernel(
           "Bracewell::PtychographySolver::move_probe", Range(space, 0, probe.size()),
           MoveProbe<T>{probe_gradient.data(), probe.data(), length ? length + 1 : nullptr, probe_rate});
   }
@@ -204,9 +205,9 @@ private:
     Kokkos::parallel_reduce("Bracewell::PtychographySolver::greatest_weight", Range(space, 0, pixels),
                             GreatestWeight<T>{weights.data()},
                             Kokkos::Max<double, Memory>(Kokkos::subview(greatest_, which)));
-    Kokkos::parallel_for("Bracewell::PtychographySolver::direction", Range(space, 0, gradient.size()),
-                         PreconditionDirection<T>{gradient.data(), weights.data(), pixels,
-                                                  greatest_.data() + which, static_cast<T>(factor), alpha_});
+    launch_kernel("Bracewell::PtychographySolver::direction", Range(space, 0, gradient.size()),
+                  PreconditionDirection<T>{gradient.data(), weights.data(), pixels, greatest_.data() + which,
+                                           static_cast<T>(factor), alpha_});
   }
 
   template <class Direction>

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <bracewell/impl/execution.hpp>
+#include <bracewell/impl/host_tasks.hpp>
 #include <bracewell/impl/memory.hpp>
 #include <bracewell/ptychography/detail/tuning.hpp>
 #include <bracewell/ptychography/solver_options.hpp>
@@ -254,24 +255,24 @@ public:
 
   /// Where the displacements take the positions.
   void move(const Space& space) const {
-    Kokkos::parallel_for("Bracewell::PtychographySolver::move_positions",
-                         Kokkos::RangePolicy<Space>(space, 0, positions_.size()),
-                         MovePositions<Real>{first_.data(), displacements_.data(), positions_.data()});
+    launch_kernel("Bracewell::PtychographySolver::move_positions",
+                  Kokkos::RangePolicy<Space>(space, 0, positions_.size()),
+                  MovePositions<Real>{first_.data(), displacements_.data(), positions_.data()});
   }
 
   /// Takes from the displacements what positions must not do, and what goes beyond a limit in pixels.
   void limit(const Space& space, double limit, PositionMoves kind, const Sum& sum) const {
     using Moves = SumCommonMoves<Space, Real>;
-    Kokkos::parallel_for("Bracewell::PtychographySolver::sum_common_moves",
-                         Kokkos::TeamPolicy<Space>(space, 1, +Moves::team_size),
-                         Moves{displacements_.data(), common_moves_.data(),
-                               std::int64_t(displacements_.extent(0)), sums_.data()});
+    launch_kernel("Bracewell::PtychographySolver::sum_common_moves",
+                  Kokkos::TeamPolicy<Space>(space, 1, +Moves::team_size),
+                  Moves{displacements_.data(), common_moves_.data(), std::int64_t(displacements_.extent(0)),
+                        sums_.data()});
     if (sum)
       sum(space, sums_);
-    Kokkos::parallel_for("Bracewell::PtychographySolver::limit_displacements",
-                         Kokkos::RangePolicy<Space>(space, 0, std::int64_t(displacements_.size())),
-                         LimitDisplacements<Real>{displacements_.data(), common_moves_.data(), sums_.data(),
-                                                  static_cast<Real>(limit), kind});
+    launch_kernel("Bracewell::PtychographySolver::limit_displacements",
+                  Kokkos::RangePolicy<Space>(space, 0, std::int64_t(displacements_.size())),
+                  LimitDisplacements<Real>{displacements_.data(), common_moves_.data(), sums_.data(),
+                                           static_cast<Real>(limit), kind});
   }
 
 private:

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <bracewell/impl/execution.hpp>
+#include <bracewell/impl/host_tasks.hpp>
 #include <bracewell/ptychography/detail/sums/exit_waves.hpp>
 #include <bracewell/ptychography/detail/tuning.hpp>
 
@@ -216,7 +217,7 @@ void gather_object_gradient(const Space& space, const std::string& label, const 
                                   resident_teams<Space>(PtychographyTuning::object_teams)>>;
   Policy policy(space, static_cast<int>(gather.tiles.count), +Gather::team_size);
   policy.set_scratch_size(0, Kokkos::PerTeam(static_cast<std::size_t>(Gather::scratch_bytes())));
-  Kokkos::parallel_for(label, policy, gather);
+  launch_kernel(label, policy, gather);
 }
 
 } // namespace Bracewell::Impl

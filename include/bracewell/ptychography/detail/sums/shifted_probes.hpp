@@ -2,6 +2,7 @@
 #pragma once
 
 #include <bracewell/fft/plan.hpp>
+#include <bracewell/impl/host_tasks.hpp>
 #include <bracewell/impl/memory.hpp>
 #include <bracewell/ptychography/detail/scan_store.hpp>
 #include <bracewell/ptychography/detail/sums/exit_waves.hpp>
@@ -75,9 +76,9 @@ public:
   /// What all groups of a call need: where the probes stand.
   void begin(const Space& space, const ScanStore<Space>& positions, const Inputs& inputs) const {
     if (moved_.size() > 0)
-      Kokkos::parallel_for("Bracewell::PtychographyLoss::fractions", Range(space, 0, moved_.size()),
-                           ProbeFractions{inputs.positions.data, positions.fractions(),
-                                          positions.device().positions, moved_.data()});
+      launch_kernel("Bracewell::PtychographyLoss::fractions", Range(space, 0, moved_.size()),
+                    ProbeFractions{inputs.positions.data, positions.fractions(), positions.device().positions,
+                                   moved_.data()});
   }
 
   /// [N, 2]; null where there are none.
@@ -99,10 +100,9 @@ public:
           static_cast<std::int64_t>(spectra_.size()) - elements(), false);
       one_->execute(space, spectra_, spectra_);
     }
-    Kokkos::parallel_for(
-        "Bracewell::PtychographyLoss::shift_phases", Range(space, 0, selection.count * 2 * m_),
-        ShiftPhases<T>{fractions(positions), wrapped ? positions.device().positions : nullptr, selection,
-                       phases_.data(), m_});
+    launch_kernel("Bracewell::PtychographyLoss::shift_phases", Range(space, 0, selection.count * 2 * m_),
+                  ShiftPhases<T>{fractions(positions), wrapped ? positions.device().positions : nullptr,
+                                 selection, phases_.data(), m_});
     return {{phases_.data(), selection, m_, modes_}, spectra_.data(), inputs.coefficients.data, relaxation_};
   }
 
@@ -116,14 +116,13 @@ public:
     const Selection& selection = spectra.ramp.selection;
     if (outputs.coefficient_gradient) {
       using Gradient = CoefficientGradient<Space, T>;
-      Kokkos::parallel_for(
-          "Bracewell::PtychographyLoss::coefficient_gradient",
-          Kokkos::TeamPolicy<Space>(space, static_cast<int>(selection.count), +Gradient::team_size),
-          Gradient{spectra, terms, outputs.coefficient_gradient.data});
+      launch_kernel("Bracewell::PtychographyLoss::coefficient_gradient",
+                    Kokkos::TeamPolicy<Space>(space, static_cast<int>(selection.count), +Gradient::team_size),
+                    Gradient{spectra, terms, outputs.coefficient_gradient.data});
     }
     if (!outputs.probe_gradient && !outputs.relaxation_gradient)
       return;
-    Kokkos::parallel_for(
+    launch_kernel(
         "Bracewell::PtychographyLoss::shift_back", Range(space, 0, spectra_.size()),
         SumShiftedBack<T>{spectra.ramp, terms, inputs.coefficients.data, relaxation_, spectra_.data()});
     add_sums(space, outputs, selection.first > 0);
@@ -145,8 +144,8 @@ private:
 
   /// to = from, or to += from.
   void sum(const Space& space, const Complex* from, Complex* to, std::int64_t size, bool accumulate) const {
-    Kokkos::parallel_for("Bracewell::PtychographyLoss::probe_gradient", Range(space, 0, size),
-                         AddPortions<T>{from, to, size, 1, accumulate});
+    launch_kernel("Bracewell::PtychographyLoss::probe_gradient", Range(space, 0, size),
+                  AddPortions<T>{from, to, size, 1, accumulate});
   }
 
   int m_, modes_, relaxation_;
@@ -163,10 +162,10 @@ int sum_shift_products(const Space& space, const char* label, std::int64_t count
                        const Spectra& moving, const Kokkos::complex<T>* gradients, double* sums, int most) {
   using Gradient = ShiftGradient<Space, T, Spectra>;
   const int blocks = std::min({most, n, PtychographyTuning::most_blocks});
-  Kokkos::parallel_for(
-      label, Kokkos::TeamPolicy<Space>(space, static_cast<int>(count * blocks), +Gradient::team_size),
-      Gradient{n, modes, Divisor(static_cast<std::uint32_t>(blocks)), Divisor(static_cast<std::uint32_t>(n)),
-               moving, gradients, sums});
+  launch_kernel(label,
+                Kokkos::TeamPolicy<Space>(space, static_cast<int>(count * blocks), +Gradient::team_size),
+                Gradient{n, modes, Divisor(static_cast<std::uint32_t>(blocks)),
+                         Divisor(static_cast<std::uint32_t>(n)), moving, gradients, sums});
   return blocks;
 }
 
@@ -178,10 +177,9 @@ void sum_position_gradient(const Space& space, const Selection& selection, int n
                            T* gradient, bool accumulate, double* sums, int most) {
   const int blocks = sum_shift_products(space, "Bracewell::PtychographyLoss::position_gradient",
                                         selection.count, n, modes, moving, gradients, sums, most);
-  Kokkos::parallel_for(
-      "Bracewell::PtychographyLoss::add_position_gradient",
-      Kokkos::RangePolicy<Space, Kokkos::IndexType<std::int64_t>>(space, 0, 2 * selection.count),
-      AddShiftGradients<T>{sums, blocks, selection, factor, gradient, accumulate});
+  launch_kernel("Bracewell::PtychographyLoss::add_position_gradient",
+                Kokkos::RangePolicy<Space, Kokkos::IndexType<std::int64_t>>(space, 0, 2 * selection.count),
+                AddShiftGradients<T>{sums, blocks, selection, factor, gradient, accumulate});
 }
 
 } // namespace Bracewell::Impl

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <bracewell/impl/checks.hpp>
+#include <bracewell/impl/host_tasks.hpp>
 #include <bracewell/impl/memory.hpp>
 #include <bracewell/impl/row_loop.hpp>
 #include <bracewell/tomography/detail/centre/search.hpp>
@@ -173,13 +174,12 @@ double search_overlap(const ExecutionSpace& space, const T* sinogram, int width,
              products = device_vector<double>(space, "Bracewell::find_overlap::products", trials);
   double* const mean = columns.data();
   const Kokkos::RangePolicy<ExecutionSpace> all(space, 0, width);
-  Kokkos::parallel_for("Bracewell::find_overlap::statistics", all,
-                       RowStatistics<T>{sinogram, rows.data(), mean, mean + 2 * width, count, width});
-  Kokkos::parallel_for(
-      "Bracewell::find_overlap::statistics", all,
-      RowStatistics<T>{sinogram, opposite.data(), mean + width, mean + 3 * width, count, width});
+  launch_kernel("Bracewell::find_overlap::statistics", all,
+                RowStatistics<T>{sinogram, rows.data(), mean, mean + 2 * width, count, width});
+  launch_kernel("Bracewell::find_overlap::statistics", all,
+                RowStatistics<T>{sinogram, opposite.data(), mean + width, mean + 3 * width, count, width});
   using Tuning = TomographyTuning<ExecutionSpace>;
-  Kokkos::parallel_for(
+  launch_kernel(
       "Bracewell::find_overlap::products",
       Kokkos::TeamPolicy<ExecutionSpace>(space, trials, +Tuning::overlap_rows, +Tuning::overlap_lanes),
       OverlapProducts<ExecutionSpace, T>{sinogram, rows.data(), opposite.data(), mean, mean + width,

@@ -4,6 +4,7 @@
 #include <bracewell/fft/plan.hpp>
 #include <bracewell/half.hpp>
 #include <bracewell/impl/checks.hpp>
+#include <bracewell/impl/host_tasks.hpp>
 #include <bracewell/impl/memory.hpp>
 #include <bracewell/impl/row_loop.hpp>
 #include <bracewell/tomography/detail/preprocess_impl.hpp>
@@ -14,6 +15,7 @@
 #include <functional>
 #include <numbers>
 #include <numeric>
+#include <optional>
 #include <vector>
 
 namespace Bracewell::Impl {
@@ -104,9 +106,9 @@ private:
     arguments.same_shape("valid", valid, sinogram);
     const std::int64_t rows = sinogram.extents[0], width = sinogram.extents[1];
     const auto counts = device_vector<int>(space, "Bracewell::find_centre::counts", rows);
-    Kokkos::parallel_for("Bracewell::find_centre::count",
-                         Kokkos::RangePolicy<ExecutionSpace, Kokkos::IndexType<std::int64_t>>(space, 0, rows),
-                         CountValid<T>{valid.data, counts.data(), int(width)});
+    launch_kernel("Bracewell::find_centre::count",
+                  Kokkos::RangePolicy<ExecutionSpace, Kokkos::IndexType<std::int64_t>>(space, 0, rows),
+                  CountValid<T>{valid.data, counts.data(), int(width)});
     bridged_ = device_vector<T>(space, "Bracewell::find_centre::bridged", sinogram.size());
     const auto row_of = [&](const T* values, std::int64_t row) {
       return Kokkos::View<const T*, typename ExecutionSpace::memory_space, Kokkos::MemoryUnmanaged>(
@@ -238,7 +240,7 @@ struct ReduceSinogram {
 };
 
 /// Takes the mean over the angles from every column: detector pixels of wrong response, which make rings, are
-/// no part of the object.
+/// no part of the object. What is left of columns that do not change is rounding, and zero.
 template <class T>
 struct CentreColumns {
   T* half; ///< [angles, width]
@@ -249,8 +251,13 @@ struct CentreColumns {
     for (int p = 0; p < angles; ++p)
       sum += half[std::int64_t(p) * width + i];
     const T mean = T(sum / angles);
-    for (int p = 0; p < angles; ++p)
-      half[std::int64_t(p) * width + i] -= mean;
+    const T rounding =
+        (16 * Kokkos::Experimental::epsilon_v<T> + T(angles * Kokkos::Experimental::epsilon_v<double>)) *
+        Kokkos::abs(mean); // of values and of their sum
+    for (int p = 0; p < angles; ++p) {
+      T& value = half[std::int64_t(p) * width + i];
+      value = Kokkos::abs(value - mean) <= rounding ? T(0) : value - mean;
+    }
   }
 };
 
@@ -265,6 +272,13 @@ inline double position_of_least(const std::vector<double>& values, int first) {
     between = curvature > 0 ? 0.5 * (left - right) / curvature : 0;
   }
   return first + double(least) + between;
+}
+
+/// How far the least of amplitudes lies below the one in the middle of their order, relative to it.
+inline double depth_of_least(std::vector<double> amplitudes) {
+  const auto middle = amplitudes.begin() + std::ssize(amplitudes) / 2;
+  std::nth_element(amplitudes.begin(), middle, amplitudes.end());
+  return *middle > 0 ? 1 - *std::min_element(amplitudes.begin(), amplitudes.end()) / *middle : 0;
 }
 
 /// Makes whole turns of half a turn, about some trial centres at once, and looks into their spectra.
@@ -293,10 +307,10 @@ public:
       for_each_row(space, "Bracewell::find_centre::complete", std::int64_t(at_once_) * 2 * angles_,
                    CompleteSinogram<T>{half, whole_.data(), angles_, width_, first + done});
       transform_.execute(space, whole_, spectra_);
-      Kokkos::parallel_for("Bracewell::find_centre::amplitude",
-                           Kokkos::TeamPolicy<ExecutionSpace>(
-                               space, at_once_, +TomographyTuning<ExecutionSpace>::centre_threads),
-                           wedge());
+      launch_kernel("Bracewell::find_centre::amplitude",
+                    Kokkos::TeamPolicy<ExecutionSpace>(space, at_once_,
+                                                       +TomographyTuning<ExecutionSpace>::centre_threads),
+                    wedge());
       const auto host = Kokkos::create_mirror_view(Kokkos::HostSpace(), amplitudes_);
       Kokkos::deep_copy(space, host, amplitudes_);
       space.fence("Bracewell::find_centre::amplitudes");
@@ -304,6 +318,26 @@ public:
       report(double(result.size()) / trials_);
     }
     return result;
+  }
+
+  /// The relative deviation of an amplitude where there is noise alone: a sum of numbers that have Rayleigh's distribution,
+  /// whose deviation is sqrt(4 / pi - 1) of the mean.
+  double noise() const {
+    const auto terms = wedge();
+    std::vector<double> of_column(static_cast<std::size_t>(terms.columns));
+    for (int k = 0; k < terms.columns; ++k)
+      of_column[static_cast<std::size_t>(k)] = std::exp(-terms.column_damping * k * k);
+    double sum = 0, squares = 0;
+    for (int row = 0; row < terms.rows; ++row) {
+      const int m = std::min(row, terms.rows - row);
+      const double of_row = std::exp(-terms.row_damping * m * m);
+      for (int k = 2; m >= terms.drop && k < terms.columns && k * terms.slope < m; ++k) {
+        const double weight = of_row * of_column[static_cast<std::size_t>(k)];
+        sum += weight;
+        squares += weight * weight;
+      }
+    }
+    return sum > 0 ? std::sqrt((4 / std::numbers::pi - 1) * squares) / sum : 0;
   }
 
 private:
@@ -342,25 +376,29 @@ struct CentreSearch {
   double object_radius;
   std::function<void(double)> progress;
 
-  /// The best centre in pixels `from` to `to`, where means over `bin` columns and `skip` rows are one value.
+  /// The best centre in pixels `from` to `to`, where means over `bin` columns and `skip` rows are one value. Without a value where
+  /// column means were all of the sinogram but noise, an object that is round about the axis.
   template <class Report>
-  double search(const ExecutionSpace& space, int bin, int skip, double from, double to, bool centre_columns,
-                const Report& report) const {
+  std::optional<double> search(const ExecutionSpace& space, int bin, int skip, double from, double to,
+                               bool centre_columns, const Report& report) const {
     const int columns = width / bin, angles = count / skip;
     const auto half = device_vector<T>(space, "Bracewell::find_centre::half", std::int64_t(angles) * columns);
     for_each_row(space, "Bracewell::find_centre::reduce", angles,
                  ReduceSinogram<T>{sinogram, rows, half.data(), width, columns, bin, skip});
     if (centre_columns)
-      Kokkos::parallel_for("Bracewell::find_centre::columns",
-                           Kokkos::RangePolicy<ExecutionSpace>(space, 0, columns),
-                           CentreColumns<T>{half.data(), angles, columns});
+      launch_kernel("Bracewell::find_centre::columns", Kokkos::RangePolicy<ExecutionSpace>(space, 0, columns),
+                    CentreColumns<T>{half.data(), angles, columns});
     // Bin i is centred on pixel bin i + (bin - 1) / 2.
     const auto twice = [&](double pixel) {
       return static_cast<int>(std::lround(2 * (pixel - 0.5 * (bin - 1)) / bin));
     };
     const int first = twice(from), trials = twice(to) - first + 1;
     const CentreTrials<ExecutionSpace, T> trial_centres(space, angles, columns, trials, object_radius);
-    const double best = position_of_least(trial_centres.amplitudes(space, half.data(), first, report), first);
+    const auto amplitudes = trial_centres.amplitudes(space, half.data(), first, report);
+    constexpr double above_noise = 1.2; // noise alone reaches 0.3 to 1.1, a real scan of dendrites 1.5
+    if (centre_columns && depth_of_least(amplitudes) <= above_noise * trial_centres.noise())
+      return std::nullopt;
+    const double best = position_of_least(amplitudes, first);
     return best / 2 * bin + 0.5 * (bin - 1);
   }
 
@@ -377,21 +415,23 @@ struct CentreSearch {
     double done = 0;
     const auto part = [&](int b, int s, double from, double to, bool centre_columns) {
       const double share = work(b, s, to - from) / total;
-      const double best = search(space, b, s, from, to, centre_columns, [&](double of_it) {
+      const auto best = search(space, b, s, from, to, centre_columns, [&](double of_it) {
         if (progress)
-          progress(done + share * of_it);
+          progress(std::min(1.0, done + share * of_it));
       });
       done += share;
       return best;
     };
-    const double coarse = part(bin, skip, first, last, false);
+    const double coarse = *part(bin, skip, first, last, false);
     const auto around = [&](double pixel, double distance, bool centre_columns) {
       return part(1, fine_skip, std::max(first, pixel - distance), std::min(last, pixel + distance),
                   centre_columns);
     };
     // Rings mislead by several pixels, the means of the columns tell fractions of one.
-    const double fine = around(around(coarse, reach, true), 1, false);
-    return std::clamp(fine, first, last);
+    auto near = around(coarse, reach, true);
+    if (!near)
+      near = around(coarse, reach, false);
+    return std::clamp(*around(*near, 1, false), first, last);
   }
 };
 

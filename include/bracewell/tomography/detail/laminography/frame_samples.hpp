@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <bracewell/impl/host_tasks.hpp>
 #include <bracewell/tomography/detail/laminography/tilted_beam.hpp>
 #include <bracewell/tomography/detail/polar_samples.hpp>
 
@@ -49,9 +50,9 @@ auto points_of_frames(const Space& space, const TiltedBeamGeometry& geometry) {
   const auto on_device = device_copy(space, "Bracewell::FourierLaminography::axes", axes);
   const std::int64_t count = samples.of_view() * std::int64_t(geometry.beam.angles.size());
   const auto points = device_view<double**>(space, "Bracewell::FourierLaminography::points", count, 3);
-  Kokkos::parallel_for("Bracewell::FourierLaminography::points",
-                       Kokkos::RangePolicy<Space, Kokkos::IndexType<std::int64_t>>(space, 0, count),
-                       PointsOfFrames{samples, on_device.data(), points.data()});
+  launch_kernel("Bracewell::FourierLaminography::points",
+                Kokkos::RangePolicy<Space, Kokkos::IndexType<std::int64_t>>(space, 0, count),
+                PointsOfFrames{samples, on_device.data(), points.data()});
   space.fence("Bracewell::FourierLaminography::points");
   return points;
 }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <bracewell/impl/chip_teams.hpp>
+#include <bracewell/impl/host_tasks.hpp>
 #include <bracewell/impl/line_fft.hpp>
 #include <bracewell/impl/line_steps.hpp>
 #include <bracewell/tomography/detail/log_polar/grid.hpp>
@@ -120,10 +121,10 @@ struct LogPolarConvolve {
   }
 
   void launch(const ExecutionSpace& space, const char* label) const {
-    Kokkos::parallel_for(label,
-                         Policy(space, images * (grid.columns / columns), +team_size)
-                             .set_scratch_size(level, Kokkos::PerTeam(scratch_bytes() + 16)),
-                         *this);
+    launch_kernel(label,
+                  Policy(space, images * (grid.columns / columns), +team_size)
+                      .set_scratch_size(level, Kokkos::PerTeam(scratch_bytes() + 16)),
+                  *this);
   }
 
   /// Eight blocks of columns, which share cache lines, of every image, then the next eight: images share the

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <bracewell/impl/host_tasks.hpp>
 #include <bracewell/tomography/detail/log_polar/rows.hpp>
 
 namespace Bracewell::Impl {
@@ -40,10 +41,10 @@ struct LogPolarEvaluate {
 
   void launch(const ExecutionSpace& space, const char* label) const {
     const int tiles_down = (grid.image + rows - 1) / rows;
-    Kokkos::parallel_for(label,
-                         Policy(space, tiles_across * tiles_down * groups, +team_size)
-                             .set_scratch_size(level, Kokkos::PerTeam(scratch_bytes() + 16)),
-                         *this);
+    launch_kernel(label,
+                  Policy(space, tiles_across * tiles_down * groups, +team_size)
+                      .set_scratch_size(level, Kokkos::PerTeam(scratch_bytes() + 16)),
+                  *this);
   }
 
   KOKKOS_FUNCTION void operator()(const Member& member) const {
@@ -123,10 +124,10 @@ struct LogPolarPack {
   static std::int64_t groups(int slices) { return ((slices + 1) / 2 + pairs_at_once - 1) / pairs_at_once; }
 
   void launch(const ExecutionSpace& space, const char* label) const {
-    Kokkos::parallel_for(label,
-                         Kokkos::RangePolicy<ExecutionSpace, Kokkos::IndexType<std::int64_t>>(
-                             space, 0, groups(slices) * pixels),
-                         *this);
+    launch_kernel(label,
+                  Kokkos::RangePolicy<ExecutionSpace, Kokkos::IndexType<std::int64_t>>(
+                      space, 0, groups(slices) * pixels),
+                  *this);
   }
 
   KOKKOS_FUNCTION void operator()(std::int64_t i) const {
@@ -156,10 +157,10 @@ struct LogPolarEvaluateTransposed {
   int slices;
 
   void launch(const ExecutionSpace& space, const char* label) const {
-    Kokkos::parallel_for(label,
-                         Kokkos::RangePolicy<ExecutionSpace, Kokkos::IndexType<std::int64_t>>(
-                             space, 0, Pack::groups(slices) * grid.spans * grid.result_rows() * grid.columns),
-                         *this);
+    launch_kernel(label,
+                  Kokkos::RangePolicy<ExecutionSpace, Kokkos::IndexType<std::int64_t>>(
+                      space, 0, Pack::groups(slices) * grid.spans * grid.result_rows() * grid.columns),
+                  *this);
   }
 
   KOKKOS_FUNCTION void operator()(std::int64_t index) const {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <bracewell/impl/execution.hpp>
+#include <bracewell/impl/host_tasks.hpp>
 #include <bracewell/interpolation/cubic_bspline.hpp>
 #include <bracewell/tomography/detail/log_polar/grid.hpp>
 
@@ -133,7 +134,7 @@ struct LogPolarRows {
   template <class Functor>
   static void launch(const ExecutionSpace& space, const char* label, const Functor& functor) {
     const int pairs = (functor.slices + 1) / 2;
-    Kokkos::parallel_for(
+    launch_kernel(
         label,
         Kokkos::TeamPolicy<ExecutionSpace>(space, pairs * functor.grid.angles * functor.parts, +team_size)
             .set_scratch_size(level, Kokkos::PerTeam(Part::bytes() + 16)),

@@ -3,6 +3,7 @@
 
 #include <bracewell/impl/chip_teams.hpp>
 #include <bracewell/impl/execution.hpp>
+#include <bracewell/impl/host_tasks.hpp>
 #include <bracewell/impl/unroll.hpp>
 #include <bracewell/tomography/detail/stripes/ranks.hpp>
 #include <bracewell/tomography/detail/tuning.hpp>
@@ -104,7 +105,7 @@ struct RollingMedian {
 
   void launch(const ExecutionSpace& space, const char* label) const {
     const int teams = (angles + threads - 1) / threads * parts();
-    Kokkos::parallel_for(
+    launch_kernel(
         label, Policy(space, teams, threads).set_scratch_size(0, Kokkos::PerTeam(window_bytes() + 8)), *this);
   }
 
@@ -242,7 +243,7 @@ private:
         return on_chip<MediansOnChip<T, Window, Tuning::median_columns, Tuning::large_median_threads, 1>>(
             space, first, ranked, slices);
     }
-    Kokkos::parallel_for(
+    launch_kernel(
         label,
         Kokkos::TeamPolicy<Space>(space, int(slices) * first.width, +StripeTuning<Space, T>::part_threads),
         MedianOfRanks<T, Window>{first, ranked});

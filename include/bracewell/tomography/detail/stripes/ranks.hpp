@@ -3,6 +3,7 @@
 
 #include <bracewell/half.hpp>
 #include <bracewell/impl/execution.hpp>
+#include <bracewell/impl/host_tasks.hpp>
 #include <bracewell/impl/unroll.hpp>
 #include <bracewell/tomography/detail/stripes/columns.hpp>
 #include <bracewell/tomography/detail/tuning.hpp>
@@ -70,10 +71,10 @@ struct CopyColumns {
   void launch(const ExecutionSpace& space, std::int64_t slices) const {
     const auto tiles =
         slices * ((first.width - 1) / tile_columns + 1) * ((first.angles - 1) / tile_angles + 1);
-    Kokkos::parallel_for("Bracewell::StripeRemoval::columns",
-                         Policy(space, static_cast<int>(tiles), threads)
-                             .set_scratch_size(0, Kokkos::PerTeam(tile_columns * row * int(sizeof(T)) + 8)),
-                         *this);
+    launch_kernel("Bracewell::StripeRemoval::columns",
+                  Policy(space, static_cast<int>(tiles), threads)
+                      .set_scratch_size(0, Kokkos::PerTeam(tile_columns * row * int(sizeof(T)) + 8)),
+                  *this);
   }
 
   KOKKOS_FUNCTION void operator()(const Member& team) const {

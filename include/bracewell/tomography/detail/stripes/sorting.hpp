@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <bracewell/impl/host_tasks.hpp>
 #include <bracewell/impl/lanes.hpp>
 #include <bracewell/impl/memory.hpp>
 #include <bracewell/tomography/detail/stripes/ranks.hpp>
@@ -192,8 +193,8 @@ public:
 
   void sort(const Space& space, const RankedColumns<T>& ranked, std::int64_t columns, int length) const {
     if constexpr (is_host<Space>)
-      Kokkos::parallel_for("Bracewell::StripeRemoval::sort", Range(space, 0, columns),
-                           SortColumn<T>{ranked, length});
+      launch_kernel("Bracewell::StripeRemoval::sort", Range(space, 0, columns),
+                    SortColumn<T>{ranked, length});
     else
       sort_by_networks(space, ranked, columns, length);
   }
@@ -203,10 +204,10 @@ private:
   void launch_network(const Space& space, std::int64_t parts, const Network& network) const {
     using Teams = Kokkos::TeamPolicy<Space, Kokkos::LaunchBounds<Network::most, 1>>;
     const int threads = Network::threads_for(network.part);
-    Kokkos::parallel_for("Bracewell::StripeRemoval::sort",
-                         Teams(space, static_cast<int>(parts), threads)
-                             .set_scratch_size(0, Kokkos::PerTeam(Network::scratch_bytes(threads))),
-                         network);
+    launch_kernel("Bracewell::StripeRemoval::sort",
+                  Teams(space, static_cast<int>(parts), threads)
+                      .set_scratch_size(0, Kokkos::PerTeam(Network::scratch_bytes(threads))),
+                  network);
   }
 
   void sort_by_networks(const Space& space, const RankedColumns<T>& ranked, std::int64_t columns,
@@ -220,9 +221,8 @@ private:
                      to = merges % 2 == 0 ? merged_.columns() : ranked;
     launch_network(space, columns * parts, Network{ranked.values, from, length, part});
     for (int merge = 0; merge < merges; ++merge, std::swap(from, to))
-      Kokkos::parallel_for("Bracewell::StripeRemoval::merge",
-                           Range(space, 0, columns * ((length - 1) / items + 1)),
-                           MergeSortedParts<T, items>{from, to, length, part << merge});
+      launch_kernel("Bracewell::StripeRemoval::merge", Range(space, 0, columns * ((length - 1) / items + 1)),
+                    MergeSortedParts<T, items>{from, to, length, part << merge});
   }
 
   RankedVectors<Space, T> merged_;

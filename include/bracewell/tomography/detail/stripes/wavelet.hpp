@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <bracewell/impl/host_tasks.hpp>
 #include <bracewell/impl/memory.hpp>
 #include <bracewell/impl/row_loop.hpp>
 #include <bracewell/tomography/detail/frame_margins.hpp>
@@ -136,19 +137,19 @@ public:
     int size = padded_;
     for (int level = 0; level < levels_; ++level, size /= 2) {
       T* const coarse = fine + rows * size;
-      Kokkos::parallel_for("Bracewell::StripeRemoval::halve", Range(space, 0, rows * (size / 2)),
-                           HalveRows<T>{fine, coarse, size / 2});
+      launch_kernel("Bracewell::StripeRemoval::halve", Range(space, 0, rows * (size / 2)),
+                    HalveRows<T>{fine, coarse, size / 2});
       fine = coarse;
     }
     for (int level = levels_; level-- > 0; size *= 2) {
       T* const coarse = fine;
       fine -= rows * 2 * size;
-      Kokkos::parallel_for("Bracewell::StripeRemoval::double", Range(space, 0, rows * 2 * size),
-                           DoubleRows<T>{coarse, fine, size, level == 0});
+      launch_kernel("Bracewell::StripeRemoval::double", Range(space, 0, rows * 2 * size),
+                    DoubleRows<T>{coarse, fine, size, level == 0});
     }
     if (transpose)
-      Kokkos::parallel_for("Bracewell::StripeRemoval::fold", Range(space, 0, rows),
-                           FoldRows<T>{rows_.data(), first.width, padded_});
+      launch_kernel("Bracewell::StripeRemoval::fold", Range(space, 0, rows),
+                    FoldRows<T>{rows_.data(), first.width, padded_});
     SubtractWaves<Space, T>::launch(space, {first, waves_, rows_.data(), shares_.data(), padded_}, slices);
   }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <bracewell/impl/execution.hpp>
+#include <bracewell/impl/host_tasks.hpp>
 #include <bracewell/impl/unroll.hpp>
 #include <bracewell/tomography/detail/stripes/columns.hpp>
 #include <bracewell/tomography/detail/tuning.hpp>
@@ -42,9 +43,8 @@ struct SumWaves {
   int padded;
 
   static void launch(const Space& space, const SumWaves& sum, std::int64_t slices) {
-    Kokkos::parallel_for("Bracewell::StripeRemoval::sum_waves",
-                         Policy(space, static_cast<int>(slices * sum.blocks() * sum.groups()), lanes * parts),
-                         sum);
+    launch_kernel("Bracewell::StripeRemoval::sum_waves",
+                  Policy(space, static_cast<int>(slices * sum.blocks() * sum.groups()), lanes * parts), sum);
   }
 
   KOKKOS_FUNCTION int blocks() const { return (first.width + block - 1) / block; }
@@ -121,10 +121,10 @@ struct SubtractWaves {
   int padded;
 
   static void launch(const Space& space, const SubtractWaves& subtract, std::int64_t slices) {
-    Kokkos::parallel_for("Bracewell::StripeRemoval::subtract_waves",
-                         Policy(space, static_cast<int>(slices * subtract.blocks()), +threads)
-                             .set_scratch_size(0, Kokkos::PerTeam(scratch_bytes + 16)),
-                         subtract);
+    launch_kernel("Bracewell::StripeRemoval::subtract_waves",
+                  Policy(space, static_cast<int>(slices * subtract.blocks()), +threads)
+                      .set_scratch_size(0, Kokkos::PerTeam(scratch_bytes + 16)),
+                  subtract);
   }
 
   KOKKOS_FUNCTION int blocks() const { return (first.angles + angles - 1) / angles; }
