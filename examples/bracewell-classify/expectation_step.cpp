@@ -81,7 +81,7 @@ void ShellSums::add(const ShellSums& other) {
   images += other.images;
 }
 
-/// Of a particle, which a pass hands on to the next one: the likeliest.
+/// Poses of a particle that a pass hands on to the next pass, at most: the likeliest.
 constexpr std::int64_t most_poses = 96;
 
 /// One pass: what is compared, and room for it.
@@ -92,7 +92,7 @@ struct ExpectationStep::Pass {
   std::vector<Matrix3<double>> turns; ///< about poses of the pass before
   int padded;
   double unit;       ///< pixels of its box in a pixel of the images
-  std::size_t ranks; ///< of the last pass; 0: the posterior's poses are handed on
+  std::size_t ranks; ///< candidates that the last pass ranks; 0 in the passes before it
   Expectation<Space> step;
   DeviceView<Kokkos::complex<float>***> images;
   DeviceView<float***> filters;

@@ -141,8 +141,8 @@ inline bool keeps_lengths(const Matrix3<double>& matrix) {
   return true;
 }
 
-/// Operators = exact ones x cosets: a sum over `cosets` of a sum over `exact` is that over all, and the exact ones map it
-/// onto itself.
+/// Operators = exact ones x cosets. A sum over `cosets` of the sum over `exact` is the sum over all operators. The exact ones
+/// map it onto itself.
 struct SymmetryFactors {
   std::vector<SymmetryOperator> cosets, exact;
 
@@ -305,8 +305,9 @@ KOKKOS_INLINE_FUNCTION T curve_at(const double* curve, int count, double squared
   return T((1 - part) * curve[shell] + part * curve[next]);
 }
 
-/// target(k) = sum over operators of source(R k) and its phase, by the owners of orbits: the exact operators, over a curve, which
-/// may be in place; or those between elements of such a sum, times it.
+/// target(k) = sum over operators of source(R k) and its phase. Owners compute it for their orbits. With `exact` the operators
+/// are the exact ones, the sum is divided by the curve, and source may be target. Otherwise the operators are the cosets,
+/// source is such a sum between its elements, and the sum is multiplied by the curve.
 template <class Kernel, class Value, bool exact, class Table, class Permutations>
 struct SumOverOperators {
   using T = typename RealOf<Value>::type;

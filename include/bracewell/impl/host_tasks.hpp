@@ -92,7 +92,7 @@ template <class Policy>
                        HostBlock{functor, call, policy.begin(), policy.end(), block});
 }
 
-/// Kokkos::parallel_for. On hosts functors share a kernel per schedule: one of its own takes a compiler 0.1 s.
+/// Kokkos::parallel_for. On hosts functors share a kernel per schedule, because a compiler takes 0.1 s for each kernel.
 template <class Policy, class Functor>
 void launch_kernel(const Label& label, const Policy& policy, const Functor& functor) {
   using Space = typename Policy::execution_space;

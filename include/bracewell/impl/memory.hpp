@@ -18,7 +18,8 @@
 
 namespace Bracewell::Impl {
 
-/// Uninitialised bytes of an execution space: one function for all types of Views, each of which would take a compiler 0.1 s.
+/// Uninitialised bytes of an execution space. Views of all types share this function, because a compiler takes 0.1 s for the
+/// allocation of each type.
 template <class Space>
 [[gnu::noinline]] Kokkos::View<char*, typename Space::memory_space>
 device_memory(const Space& space, const std::string& label, std::size_t bytes) {
@@ -26,7 +27,7 @@ device_memory(const Space& space, const std::string& label, std::size_t bytes) {
       Kokkos::view_alloc(space, Kokkos::WithoutInitializing, label), bytes);
 }
 
-/// A View of uninitialised memory, which holds those bytes.
+/// A View that owns such bytes. Its handle is made of the tracker of Kokkos' View (5.0.2 and 5.2.2 have both).
 template <class View, class Space, class... Extents>
 View allocate(const Space& space, const std::string& label, Extents... extents) {
   using Value = typename View::value_type;

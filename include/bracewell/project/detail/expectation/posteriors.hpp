@@ -588,7 +588,7 @@ struct StorePosteriorSums {
   }
 };
 
-/// Adds the posteriors of a tile's poses, of all shifts, to those of all poses of the images.
+/// Adds the posteriors of the poses of a tile, summed over shifts, to the shares of all poses of the images.
 template <class T>
 struct AddPoseShares {
   const T* totals; ///< [images, poses of the tile]
