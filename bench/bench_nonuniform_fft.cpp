@@ -155,7 +155,8 @@ int main(int argc, char* argv[]) {
   register_rows<2, float>("float", false, {{1000000, 512, 8, 4}});
   register_rows<3, float>("float", false, {{1000000, 128, 8, 4}});
   register_rows<2, double>("double", false, {{2000000, 1024, 1, 6}, {2000000, 1024, 8, 6}});
-  register_rows<3, double>("double", false, {{200000, 64, 1, 6}});
+  register_rows<3, float>("float", false, {{1000000, 64, 1, 5}, {many, 64, 1, 5}});
+  register_rows<3, double>("double", false, {{200000, 64, 1, 6}, {1000000, 64, 1, 9}});
   register_sums<1, double>("double", {{1000000, 2000000, 6}});
   register_sums<2, double>("double", {{1000000, 2000, 6}});
   register_sums<3, double>("double", {{200000, 80, 6}});

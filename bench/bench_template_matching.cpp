@@ -1,6 +1,6 @@
 // Template matching beside its floor, the inverse FFTs:
-//   bench_template_matching [HEIGHT WIDTH BOX ORIENTATIONS LIMIT]; by default micrographs of 4096 and 2048 pixels a side on GPUs,
-//   of 512 on hosts.
+//   bench_template_matching [HEIGHT WIDTH BOX ORIENTATIONS LIMIT [DEPTH]]; by default micrographs of 4096 and 2048 pixels a side
+//   and blocks of tomograms of 256 voxels on GPUs, 512 pixels and 64 voxels on hosts.
 // Prints a table: milliseconds of an orientation, the median of 5 runs up to a fence, orientations a second, and hours of
 // 10^6 orientations; bytes an orientation moves at least, a second. `search`: all of it. `FFT`: the inverse transforms
 // alone, complex to real in the batches of the plan. `pairs`: complex transforms, two orientations in each.
@@ -11,6 +11,7 @@
 #include <bracewell/project/template_matching.hpp>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
@@ -34,6 +35,7 @@ struct Sizes {
   int height, width, box;
   std::int64_t orientations;
   double limit;
+  int depth = 1; ///< 1: a micrograph
 };
 
 void row(const char* name, double seconds, double bytes) {
@@ -42,16 +44,23 @@ void row(const char* name, double seconds, double bytes) {
   std::fflush(stdout);
 }
 
+template <int Dim>
 void measure(const Sizes& sizes) {
   const Space space;
+  const auto image = [](auto depth, auto height, auto width) {
+    if constexpr (Dim == 3)
+      return View<float***>("image", std::size_t(depth), std::size_t(height), std::size_t(width));
+    else
+      return View<float**>("image", std::size_t(height), std::size_t(width));
+  };
   std::mt19937 engine(1);
   std::normal_distribution<float> normal;
-  const View<float**> micrograph("micrograph", std::size_t(sizes.height), std::size_t(sizes.width));
+  const auto micrograph = image(sizes.depth, sizes.height, sizes.width);
   fill_with(micrograph, [&](std::size_t) { return normal(engine); });
   const auto padded = std::size_t(2 * sizes.box);
   const View<Complex****> volume("volume", 1, padded, padded, padded / 2 + 1);
   fill_with(volume, [&](std::size_t i) { return Complex(float(i % 13), float(i % 7)); });
-  const TemplateMatching<Space>::Reference reference(space, volume);
+  const typename TemplateMatching<Space, float, Dim>::Reference reference(space, volume);
   const View<float***> matrices("matrices", std::size_t(sizes.orientations), 3, 3);
   const auto rotations = Kokkos::create_mirror_view(matrices);
   for (std::size_t i = 0; i < std::size_t(sizes.orientations); ++i) {
@@ -61,35 +70,49 @@ void measure(const Sizes& sizes) {
         rotations(i, std::size_t(r), std::size_t(c)) = float(matrix(r, c));
   }
   Kokkos::deep_copy(matrices, rotations);
-  TemplateMatching<Space> matching(space, {.height = sizes.height, .width = sizes.width},
-                                   {.limit = sizes.limit});
+  TemplateMatchingOptions options{.limit = sizes.limit};
+  if (Dim == 3) {
+    options.wedge.lowest = -60;
+    options.wedge.highest = 60;
+  }
+  TemplateMatching<Space, float, Dim> matching(
+      space, {.height = sizes.height, .width = sizes.width, .depth = sizes.depth}, options);
   matching.set_micrograph(space, micrograph);
-  const int rows = matching.rows(), columns = matching.columns(), batch = matching.batch();
-  std::printf(
-      "\n%d x %d pixels, box %d, limit %g: correlations of %d x %d, batches of %d, %lld orientations, %.3g "
-      "GB held\n\n",
-      sizes.height, sizes.width, sizes.box, sizes.limit, rows, columns, batch,
-      static_cast<long long>(sizes.orientations), double(matching.memory_bytes()) / 1e9);
+  const int layers = matching.layers(), rows = matching.rows(), columns = matching.columns(),
+            batch = matching.batch();
+  std::printf("\n%d x %d x %d pixels, box %d, limit %g: correlations of %d x %d x %d, batches of %d, %lld "
+              "orientations, %.3g "
+              "GB held\n\n",
+              sizes.depth, sizes.height, sizes.width, sizes.box, sizes.limit, layers, rows, columns, batch,
+              static_cast<long long>(sizes.orientations), double(matching.memory_bytes()) / 1e9);
   std::printf("| | ms each | orientations/s | h for 10^6 | GB/s |\n|---|---|---|---|---|\n");
-  const double half = 8. * rows * (columns / 2 + 1), real = 4. * rows * columns,
-               pixels = double(rows) * columns;
-  const double transform = 3 * half + real,
+  const double pixels = double(layers) * rows * columns, real = 4 * pixels,
+               half = 8. * layers * rows * (columns / 2 + 1);
+  // Passes of a transform read and write: of two axes one each, of three one more.
+  const double transform = (2 * Dim - 1) * half + real,
                all = half + transform + real + (12 * pixels / 2 + 48 * pixels) / batch;
   row("search", seconds_of([&] { matching.search(space, reference, matrices); }) / double(sizes.orientations),
       all);
-  const View<Complex***> spectra("spectra", std::size_t(batch), std::size_t(rows),
-                                 std::size_t(columns / 2 + 1));
-  const View<float***> correlations("correlations", std::size_t(batch), std::size_t(rows),
-                                    std::size_t(columns));
+  std::array<int, Dim> shape;
+  const int full[3] = {layers, rows, columns};
+  std::copy(full + 3 - Dim, full + 3, shape.begin());
+  const auto batches = [&]<class Value>(int count, int last) {
+    if constexpr (Dim == 3)
+      return View<Value****>("batch", std::size_t(count), std::size_t(layers), std::size_t(rows),
+                             std::size_t(last));
+    else
+      return View<Value***>("batch", std::size_t(count), std::size_t(rows), std::size_t(last));
+  };
   {
-    const FFT<Space, 2, Complex, float> inverse(space, {rows, columns}, batch);
+    const auto spectra = batches.template operator()<Complex>(batch, columns / 2 + 1);
+    const auto correlations = batches.template operator()<float>(batch, columns);
+    const FFT<Space, Dim, Complex, float> inverse(space, shape, batch);
     row("FFT", seconds_of([&] { inverse.execute(space, spectra, correlations); }) / batch, transform);
   }
   const int pairs = std::max(1, batch / 2);
-  const View<Complex***> waves("waves", std::size_t(pairs), std::size_t(rows), std::size_t(columns));
-  const FFT<Space, 2, Complex, Complex> complex(space, {rows, columns}, pairs,
-                                                {.direction = FFTDirection::Backward});
-  row("pairs", seconds_of([&] { complex.execute(space, waves, waves); }) / (2. * pairs), 16 * pixels);
+  const auto waves = batches.template operator()<Complex>(pairs, columns);
+  const FFT<Space, Dim, Complex, Complex> complex(space, shape, pairs, {.direction = FFTDirection::Backward});
+  row("pairs", seconds_of([&] { complex.execute(space, waves, waves); }) / (2. * pairs), Dim * 8 * pixels);
 }
 
 } // namespace
@@ -97,16 +120,20 @@ void measure(const Sizes& sizes) {
 int main(int argc, char** argv) {
   const Kokkos::ScopeGuard guard(argc, argv);
   std::printf("execution space: %s\n", Space::name());
-  if (argc == 6) {
-    measure({std::atoi(argv[1]), std::atoi(argv[2]), std::atoi(argv[3]), std::atoll(argv[4]),
-             std::atof(argv[5])});
+  if (argc == 6 || argc == 7) {
+    const Sizes sizes{std::atoi(argv[1]),  std::atoi(argv[2]), std::atoi(argv[3]),
+                      std::atoll(argv[4]), std::atof(argv[5]), argc == 7 ? std::atoi(argv[6]) : 1};
+    argc == 7 ? measure<3>(sizes) : measure<2>(sizes);
   } else if (host) {
-    measure({512, 512, 64, 64, 0.5});
-    measure({1024, 1024, 64, 16, 0.5});
+    measure<2>({512, 512, 64, 64, 0.5});
+    measure<2>({1024, 1024, 64, 16, 0.5});
+    measure<3>({64, 64, 32, 64, 0.5, 64});
   } else {
-    measure({4096, 4096, 256, 960, 0.5});
-    measure({4096, 4096, 256, 960, 0.36});
-    measure({2048, 2048, 128, 1920, 0.5});
-    measure({4092, 5760, 256, 960, 0.5});
+    measure<2>({4096, 4096, 256, 960, 0.5});
+    measure<2>({4096, 4096, 256, 960, 0.36});
+    measure<2>({2048, 2048, 128, 1920, 0.5});
+    measure<2>({4092, 5760, 256, 960, 0.5});
+    measure<3>({256, 256, 64, 960, 0.5, 256});
+    measure<3>({256, 256, 64, 960, 0.25, 256});
   }
 }

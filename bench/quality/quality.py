@@ -113,8 +113,8 @@ def compared(name, curves):
     return lines
 
 
-PAGE = ["| set | ours | RELION | RELION `--fsc` | over the better | worst shell | there | its error | shells below | seconds | RELION's |",
-        "|" + "---|" * 11]
+PAGE = ["| set | ours | RELION | RELION `--fsc` | over the better | worst shell | there | its error | shells below |",
+        "|" + "---|" * 9]
 
 
 def row_of_page(name, lines):
@@ -123,7 +123,7 @@ def row_of_page(name, lines):
     cells = {row[1]: row for row in cells}
     own, plain, better = (cells[c] for c in ("bracewell", "RELION", "RELION --fsc"))
     there, error, shell = re.fullmatch(r"(\S+)(?: ± (\S+))? at (\d+)", own[-2]).groups(default="")
-    return "| " + " | ".join([name, own[2], plain[2], better[2], own[-3], shell, there, error, own[-1], own[10], plain[10]]) + " |"
+    return "| " + " | ".join([name, own[2], plain[2], better[2], own[-3], shell, there, error, own[-1]]) + " |"
 
 
 def write_page(path, rows):

@@ -1,11 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "bracewell-classify/class_maps.hpp"
 
-#include "bracewell-classify/volumes.hpp"
-#include "cryoem/map.hpp"
-#include "cryoem/report.hpp"
-
 #include <bracewell/geometry/symmetrise.hpp>
+#include <bracewell/reconstruct/fourier_shell_correlation.hpp>
 #include <bracewell/reconstruct/normalise.hpp>
 #include <bracewell/reconstruct/pad_crop.hpp>
 
@@ -22,122 +19,168 @@ struct AddFloats {
 };
 
 /// Low frequencies of both half sets become their mean.
+template <int D>
 struct JoinHalves {
-  HalfSpectrumLayout<3> layout;
+  HalfSpectrumLayout<D> layout;
   double most; ///< squared length
   Kokkos::complex<float>* data[2];
   float* weight[2];
 
   KOKKOS_FUNCTION void operator()(std::int64_t i) const {
-    int k[3];
+    int k[D];
     layout.frequency(i, k);
-    if (double(k[0]) * k[0] + double(k[1]) * k[1] + double(k[2]) * k[2] > most)
+    double squared = 0;
+    for (int axis = 0; axis < D; ++axis)
+      squared += double(k[axis]) * k[axis];
+    if (squared > most)
       return;
     data[0][i] = data[1][i] = 0.5f * (data[0][i] + data[1][i]);
     weight[0][i] = weight[1][i] = 0.5f * (weight[0][i] + weight[1][i]);
   }
 };
 
-/// One of the volumes of all classes.
-template <class Value>
-Part<Value****> volume_of(const DeviceView<Value****>& all, std::size_t index) {
-  return Part<Value****>(all.data() + index * (all.size() / all.extent(0)), 1, all.extent(1), all.extent(2),
-                         all.extent(3));
+/// Correlation in the shells that images fill.
+template <int D>
+std::vector<double> correlation_of(const Space& space, const Averages<D>& first, const Averages<D>& second) {
+  const auto box = static_cast<int>(first.extent(1));
+  const FFT<Space, D, float, Kokkos::complex<float>> forward(space, edges_of<D>(box));
+  const auto one = allocate_averages<AverageSpectra<D>>("spectrum", 1, box, box / 2 + 1);
+  const auto other = allocate_averages<AverageSpectra<D>>("spectrum", 1, box, box / 2 + 1);
+  forward.execute(space, first, one);
+  forward.execute(space, second, other);
+  const DeviceView<double**> shells("Bracewell::examples::correlation", 1,
+                                    static_cast<std::size_t>((box + 1) / 2));
+  fourier_shell_correlation(space, HalfSpectrum{one, box}, HalfSpectrum{other, box}, shells);
+  const auto host = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), shells);
+  return {host.data(), host.data() + host.size()};
 }
 
 } // namespace
 
-ClassMaps::ClassMaps(const Space& space, int box, int padded, const ClassMapOptions& options)
+template <int D>
+ClassMaps<D>::ClassMaps(const Space& space, int box, int padded, const ClassMapOptions& options)
     : space_(space), box_(box), padded_(padded), options_(options),
-      equaliser_(space, {padded, padded, padded}, {padded / 2, padded / 2, padded / 2}),
-      spectrum_(allocate<MapSpectrum>("spectrum", 1, padded, padded, padded / 2 + 1)),
-      divisor_(allocate<MapWeight>("divisor", 1, padded, padded, padded / 2 + 1)),
-      volume_(allocate<Map>("volume", 1, padded, padded, padded)) {}
+      spectrum_(allocate_averages<AverageSpectra<D>>("spectrum", 1, padded, padded / 2 + 1)),
+      divisor_(allocate_averages<Averages<D>>("divisor", 1, padded, padded / 2 + 1)),
+      volume_(allocate_averages<Averages<D>>("volume", 1, padded, padded)) {
+  if constexpr (D == 3)
+    equaliser_.emplace(space, edges_of<3>(padded), edges_of<3>(padded / 2));
+}
 
 /// Of the spectrum, in a box with the same field of view.
-Map ClassMaps::cropped_map(int box) const {
+template <int D>
+Averages<D> ClassMaps<D>::cropped_map(int box) const {
   const int padded = class_sampling.padded(box);
-  MapSpectrum spectrum = spectrum_;
-  Map volume = volume_;
+  auto spectrum = spectrum_;
+  auto volume = volume_;
   if (padded != padded_) {
-    spectrum = allocate<MapSpectrum>("spectrum", 1, padded, padded, padded / 2 + 1);
-    volume = allocate<Map>("volume", 1, padded, padded, padded);
-    resize_volume(space_, spectrum_.data(), padded_, spectrum.data(), padded);
+    spectrum = allocate_averages<AverageSpectra<D>>("spectrum", 1, padded, padded / 2 + 1);
+    volume = allocate_averages<Averages<D>>("volume", 1, padded, padded);
+    resize_average<D>(space_, spectrum_.data(), padded_, spectrum.data(), padded);
   }
-  FFT<Space, 3, Kokkos::complex<float>, float>(space_, {padded, padded, padded})
-      .execute(space_, spectrum, volume);
-  const auto map = allocate<Map>("map", 1, box, box, box);
-  crop_centre(space_, volume, map, 1 / (static_cast<double>(padded) * padded * padded));
-  correct_attenuation(space_, map, class_sampling, padded);
+  FFT<Space, D, Kokkos::complex<float>, float>(space_, edges_of<D>(padded)).execute(space_, spectrum, volume);
+  const auto map = allocate_averages<Averages<D>>("map", 1, box, box);
+  crop_centre(space_, volume, map, 1 / std::pow(double(padded), D));
+  correct_rolloff<Linear>(space_, map, edges_of<D>(padded));
   space_.fence("Bracewell::examples::class_map");
   return map;
 }
 
 /// Of data over equalised weights.
-Map ClassMaps::equalised_map(const Part<const Kokkos::complex<float>****>& data,
-                             const Part<const float****>& weight, const DeviceView<double**>& prior) const {
+template <int D>
+Averages<D> ClassMaps<D>::equalised_map(const AverageSpectra<D>& data, const Averages<D>& weight,
+                                        const DeviceView<double**>& prior) const {
   constexpr int steps = 20;
   constexpr double even = 0.02;
   const DeviceView<double**> averages("Bracewell::examples::averages", 1, prior.extent(1));
-  equalise(space_, equaliser_, weight, divisor_, averages, spectrum_, volume_, prior, steps, even);
-  normalise<Linear>(space_, data, divisor_, spectrum_, averages, {.edge = class_sampling.oversampling});
+  const NormaliseOptions rim{.edge = class_sampling.oversampling};
+  if constexpr (D == 3) {
+    equalise(space_, *equaliser_, weight, divisor_, averages, spectrum_, volume_, prior, steps, even);
+    normalise<Linear>(space_, data, divisor_, spectrum_, averages, rim);
+  } else {
+    normalise<Linear>(space_, data, weight, spectrum_, averages, rim, prior);
+  }
   return cropped_map(box_);
 }
 
-ClassMap ClassMaps::make(const std::array<HalfSums, 2>& sums, std::size_t class_index) {
-  const std::array data{volume_of(sums[0].data, class_index), volume_of(sums[1].data, class_index)};
-  const std::array weight{volume_of(sums[0].weight, class_index), volume_of(sums[1].weight, class_index)};
-  const double energy = kernel_energy<Linear>();
+/// A product over axes.
+template <int D>
+double energy_of_kernel() {
+  return std::pow(kernel_energy<Linear>(), D / 3.0);
+}
+
+template <int D>
+SignalAndNoise ClassMaps<D>::powers(const std::array<HalfSums<D>, 2>& sums) const {
+  return powers_of_halves(space_, std::array{sums[0].data, sums[1].data},
+                          std::array{sums[0].weight, sums[1].weight}, class_sampling.oversampling,
+                          energy_of_kernel<D>());
+}
+
+template <int D>
+ClassMap ClassMaps<D>::make(const std::array<HalfSums<D>, 2>& sums, std::size_t class_index,
+                            const SignalAndNoise* common) {
+  const std::array data{AverageSpectra<D>(some_averages(sums[0].data, class_index, 1)),
+                        AverageSpectra<D>(some_averages(sums[1].data, class_index, 1))};
+  const std::array weight{Averages<D>(some_averages(sums[0].weight, class_index, 1)),
+                          Averages<D>(some_averages(sums[1].weight, class_index, 1))};
   const auto measure = [&] {
-    return powers_of_halves(space_, {data[0], data[1]}, {weight[0], weight[1]}, class_sampling.oversampling,
-                            energy);
+    return powers_of_halves(space_, data, weight, class_sampling.oversampling, energy_of_kernel<D>());
   };
-  auto powers = measure(); // as inserted, for symmetry leaves neighbours alike
-  if (const auto operators = symmetry_operators(options_.symmetry); operators.size() > 1) {
-    const VolumeSymmetry<Space> symmetry(space_, operators);
-    for (const std::size_t half : {0, 1})
-      symmetry.apply<Linear>(space_, data[half], weight[half], Part<Kokkos::complex<float>****>(spectrum_),
-                             Part<float****>(divisor_));
-    auto noise = std::move(powers.noise);
-    powers = measure();
-    powers.noise = std::move(noise);
-  }
+  auto powers = common ? *common : measure(); // as inserted, for symmetry leaves neighbours alike
+  if constexpr (D == 3)
+    if (const auto operators = symmetry_operators(options_.symmetry); operators.size() > 1) {
+      const VolumeSymmetry<Space> symmetry(space_, operators);
+      for (const std::size_t half : {0, 1})
+        symmetry.apply<Linear>(space_, Part<Kokkos::complex<float>****>(data[half]),
+                               Part<float****>(weight[half]), Part<Kokkos::complex<float>****>(spectrum_),
+                               Part<float****>(divisor_));
+      auto noise = std::move(powers.noise);
+      powers = measure();
+      powers.noise = std::move(noise);
+    }
   auto added = wiener_prior(powers, class_sampling.oversampling, options_.signal_part);
+  const double missing =
+      std::pow(class_sampling.oversampling, 3 - D); // the prior is that of three dimensions
   for (double& value : added)
-    value /= options_.tau;
+    value *= missing / options_.tau;
   const auto prior = shell_curve(space_, added);
   const DeviceView<double**> averages("Bracewell::examples::averages", 1, prior.extent(1));
   ClassMap result;
   // Maps of the half sets, in the box of the sums.
   const int box = padded_ / 2;
   const double unit = double(box) / box_;
-  std::array<Map, 2> halves;
+  std::array<Averages<D>, 2> halves;
   for (const std::size_t half : {0, 1}) {
     normalise<Linear>(space_, data[half], weight[half], spectrum_, averages, {}, prior);
-    halves[half] =
-        masked(space_, cropped_map(box),
+    halves[half] = cropped_map(box);
+    apply_mask(space_, halves[half],
                {.radius = unit * options_.mask.radius, .edge = std::max(2.0, unit * options_.mask.edge)});
   }
-  result.correlation = correlation(space_, halves[0], halves[1]);
+  result.correlation = correlation_of<D>(space_, halves[0], halves[1]);
   for (double& value : result.correlation) // shells beyond the samples have none
     value = std::isfinite(value) ? value : 0;
   if (options_.join > 0) {
-    const HalfSpectrumLayout<3> layout{{padded_, padded_, padded_}};
+    HalfSpectrumLayout<D> layout;
+    for (int axis = 0; axis < D; ++axis)
+      layout.size[axis] = padded_;
     const double most = class_sampling.oversampling * options_.join;
     for_each_element(
         space_, "Bracewell::examples::join_halves", layout.elements(),
-        JoinHalves{
+        JoinHalves<D>{
             layout, most * most, {data[0].data(), data[1].data()}, {weight[0].data(), weight[1].data()}});
     for (const std::size_t half : {0, 1})
-      result.halves[half] = to_host(space_, equalised_map(data[half], weight[half], prior));
+      result.halves[half] = average_on_host(space_, equalised_map(data[half], weight[half], prior));
   }
   for_each_element(
       space_, "Bracewell::examples::add_halves", 2 * std::int64_t(data[0].size()),
       AddFloats{reinterpret_cast<float*>(data[0].data()), reinterpret_cast<const float*>(data[1].data())});
   for_each_element(space_, "Bracewell::examples::add_halves", std::int64_t(weight[0].size()),
                    AddFloats{weight[0].data(), weight[1].data()});
-  result.values = to_host(space_, equalised_map(data[0], weight[0], prior));
+  result.values = average_on_host(space_, equalised_map(data[0], weight[0], prior));
   return result;
 }
+
+template class ClassMaps<2>;
+template class ClassMaps<3>;
 
 } // namespace Bracewell::Examples

@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "bracewell-classify/expectation_step.hpp"
 
-#include "bracewell-classify/volumes.hpp"
-#include "cryoem/padded_spectrum.hpp"
-
 #include <bracewell/project/expectation.hpp>
 #include <bracewell/project/prepared_reference.hpp>
 #include <bracewell/reconstruct/shells.hpp>
@@ -58,6 +55,16 @@ struct HalfPower {
   }
 };
 
+/// Images times CTF become images over it; low frequencies count.
+struct RestoreImages {
+  Kokkos::complex<float>* modulated;
+  const float* squares; ///< null: 1
+
+  KOKKOS_FUNCTION void operator()(std::int64_t i) const {
+    modulated[i] /= (squares ? squares[i] : 1.0f) + 1.0f;
+  }
+};
+
 template <class View>
 auto first(const View& view, std::size_t count) {
   const std::pair<std::size_t, std::size_t> part(0, count);
@@ -85,8 +92,9 @@ void ShellSums::add(const ShellSums& other) {
 constexpr std::int64_t most_poses = 96;
 
 /// One pass: what is compared, and room for it.
-struct ExpectationStep::Pass {
-  using Prepared = PreparedReference<Linear, Space, 3>;
+template <int D>
+struct ExpectationStep<D>::Pass {
+  using Prepared = PreparedReference<Linear, Space, D>;
 
   SearchPlan::Pass plan;
   std::vector<Matrix3<double>> turns; ///< about poses of the pass before
@@ -98,7 +106,7 @@ struct ExpectationStep::Pass {
   DeviceView<float***> filters;
   DeviceView<float**> noise; ///< [1, shells]
   DeviceView<float*[2]> origins, means;
-  DeviceView<float* [3][3]> matrices;
+  DeviceView<float***> matrices;
   DeviceView<float**> posteriors;
   DeviceView<int**> classes, poses, shifts;
   std::vector<Prepared> references; ///< of all classes, then, where they are the same, of one
@@ -136,20 +144,21 @@ struct ExpectationStep::Pass {
   /// Poses of all images, or lists of them.
   void set_poses(const Space& space, std::span<const Matrix3<double>> all) {
     if (matrices.extent(0) < all.size())
-      matrices = allocate<DeviceView<float* [3][3]>>("poses", all.size() + all.size() / 4);
+      matrices = allocate<DeviceView<float***>>("poses", all.size() + all.size() / 4, D, D);
     const auto part = first(matrices, all.size());
     const auto mirror = Kokkos::create_mirror_view(part);
     for (std::size_t i = 0; i < all.size(); ++i)
-      for (int r = 0; r < 3; ++r)
-        for (int c = 0; c < 3; ++c)
+      for (int r = 0; r < D; ++r)
+        for (int c = 0; c < D; ++c)
           mirror(i, r, c) = static_cast<float>(all[i](r, c));
     Kokkos::deep_copy(space, part, mirror);
     space.fence("Bracewell::examples::poses"); // the mirror goes
   }
 };
 
-ExpectationStep::ExpectationStep(const Space& space, const Contrast& contrast, int box, std::size_t batch,
-                                 bool reproducible, double share)
+template <int D>
+ExpectationStep<D>::ExpectationStep(const Space& space, const Contrast& contrast, int box, std::size_t batch,
+                                    bool reproducible, double share)
     : space_(space), contrast_(contrast), box_(box), batch_(batch), reproducible_(reproducible),
       share_(share), forward_(space, {box, box}, static_cast<std::int64_t>(batch)),
       spectra_(allocate<Spectra>("spectra", 1, batch, box, box / 2 + 1)) {
@@ -157,35 +166,37 @@ ExpectationStep::ExpectationStep(const Space& space, const Contrast& contrast, i
     squares_ = allocate<Weights>("squares", 1, batch, box, box / 2 + 1);
 }
 
-ExpectationStep::~ExpectationStep() = default;
+template <int D>
+ExpectationStep<D>::~ExpectationStep() = default;
 
-void ExpectationStep::begin(const SearchPlan& plan, std::span<const std::vector<float>> references,
-                            std::span<const double> noise) {
+template <int D>
+void ExpectationStep<D>::begin(const SearchPlan& plan, std::span<const std::vector<float>> references,
+                               std::span<const double> noise) {
   constexpr std::size_t last_ranks = 16;
   passes_.clear();
   for (const auto& pass : plan.passes) {
     const bool last = &pass == &plan.passes.back();
     passes_.push_back(std::make_unique<Pass>(space_, pass, box_, batch_, contrast_.present(),
                                              last ? last_ranks : 0, reproducible_));
-    passes_.back()->turns = SearchPlan::turns_of(pass);
+    passes_.back()->turns = SearchPlan::turns_of(pass, D);
   }
   orientations_ = plan.orientations;
   passes_[0]->set_poses(space_, orientations_);
   std::vector<float> variances(noise.begin(), noise.end());
   const DeviceView<float**> on_device("Bracewell::examples::noise", 1, variances.size());
   Kokkos::deep_copy(space_, Kokkos::subview(on_device, 0, Kokkos::ALL), host_view(variances));
-  std::vector<MapSpectrum> cropped;
+  std::vector<AverageSpectra<D>> cropped;
   for (const auto& pass : passes_) {
     pass->noise = on_device;
-    cropped.push_back(allocate<MapSpectrum>("references", references.size(), pass->padded, pass->padded,
-                                            pass->padded / 2 + 1));
+    cropped.push_back(allocate_averages<AverageSpectra<D>>("references", references.size(), pass->padded,
+                                                           pass->padded / 2 + 1));
   }
   for (std::size_t k = 0; k < references.size(); ++k) {
-    const MapSpectrum whole = padded_spectrum(space_, {box_, references[k], {}}, class_sampling);
+    const auto whole = padded_average<D>(space_, average_on_device<D>(space_, references[k], box_));
     const int n = static_cast<int>(whole.extent(1));
     for (std::size_t i = 0; i < passes_.size(); ++i)
-      resize_volume(space_, whole.data(), n, cropped[i].data() + k * cropped[i].stride(0),
-                    passes_[i]->padded);
+      resize_average<D>(space_, whole.data(), n, cropped[i].data() + k * cropped[i].stride(0),
+                        passes_[i]->padded);
     space_.fence("Bracewell::examples::references"); // the whole one goes
   }
   for (std::size_t i = 0; i < passes_.size(); ++i)
@@ -193,22 +204,31 @@ void ExpectationStep::begin(const SearchPlan& plan, std::span<const std::vector<
   space_.fence("Bracewell::examples::references");
 }
 
-int ExpectationStep::padded() const { return passes_.back()->padded; }
-
-HalfSums ExpectationStep::sums(std::size_t classes) const {
-  const auto p = static_cast<std::size_t>(padded());
-  return {MapSpectrum("Bracewell::examples::data", classes, p, p, p / 2 + 1),
-          MapWeight("Bracewell::examples::weight", classes, p, p, p / 2 + 1)};
+template <int D>
+int ExpectationStep<D>::padded() const {
+  return passes_.back()->padded;
 }
 
-void ExpectationStep::transform(const Part<float***>& images, std::span<const std::size_t> rows) {
+template <int D>
+HalfSums<D> ExpectationStep<D>::sums(std::size_t classes) const {
+  const HalfSums<D> sums{allocate_averages<AverageSpectra<D>>("data", classes, padded(), padded() / 2 + 1),
+                         allocate_averages<Averages<D>>("weight", classes, padded(), padded() / 2 + 1)};
+  Kokkos::deep_copy(space_, sums.data, 0);
+  Kokkos::deep_copy(space_, sums.weight, 0);
+  space_.fence("Bracewell::examples::sums");
+  return sums;
+}
+
+template <int D>
+void ExpectationStep<D>::transform(const Part<float***>& images, std::span<const std::size_t> rows) {
   forward_.execute(space_, images, spectra_);
   if (contrast_.present())
     contrast_.demodulate(space_, rows, range(spectra_, 0, rows.size()), range(squares_, 0, rows.size()));
 }
 
-void ExpectationStep::add_powers(const Part<float***>& images, std::span<const std::size_t> rows,
-                                 std::vector<double>& sums) {
+template <int D>
+void ExpectationStep<D>::add_powers(const Part<float***>& images, std::span<const std::size_t> rows,
+                                    std::vector<double>& sums) {
   forward_.execute(space_, images, spectra_);
   const auto powers = allocate<DeviceView<float***>>("powers", rows.size(), box_, box_ / 2 + 1);
   for_each_element(space_, "Bracewell::examples::half_power", static_cast<std::int64_t>(powers.size()),
@@ -221,10 +241,31 @@ void ExpectationStep::add_powers(const Part<float***>& images, std::span<const s
       sums[s] += host(i, s);
 }
 
-std::vector<Found> ExpectationStep::run(const Part<float***>& images, std::span<const std::size_t> rows,
-                                        std::span<const Eigen::Vector2d> origins,
-                                        std::span<const double> class_priors, int one_class,
-                                        const HalfSums* target, ShellSums& shells) {
+template <int D>
+std::vector<std::vector<float>> ExpectationStep<D>::restored(const Part<float***>& images,
+                                                             std::span<const std::size_t> rows) {
+  transform(images, rows);
+  for_each_element(space_, "Bracewell::examples::restore_images", static_cast<std::int64_t>(spectra_.size()),
+                   RestoreImages{spectra_.data(), squares_.data()});
+  const auto batch = static_cast<std::int64_t>(batch_);
+  const auto back = allocate<Images>("restored", batch, box_, box_);
+  FFT<Space, 2, Kokkos::complex<float>, float>(space_, {box_, box_}, batch).execute(space_, spectra_, back);
+  const auto host = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), back);
+  std::vector<std::vector<float>> result;
+  const std::size_t pixels = back.size() / back.extent(0);
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    result.emplace_back(host.data() + i * pixels, host.data() + (i + 1) * pixels);
+    for (float& value : result.back())
+      value /= static_cast<float>(pixels);
+  }
+  return result;
+}
+
+template <int D>
+std::vector<Found> ExpectationStep<D>::run(const Part<float***>& images, std::span<const std::size_t> rows,
+                                           std::span<const Eigen::Vector2d> origins,
+                                           std::span<const double> class_priors, int one_class,
+                                           const HalfSums<D>* target, ShellSums& shells) {
   const std::size_t count = rows.size();
   transform(images, rows);
   std::vector<Eigen::Vector2d> places(origins.begin(), origins.end());
@@ -293,7 +334,7 @@ std::vector<Found> ExpectationStep::run(const Part<float***>& images, std::span<
     const DeviceView<int*> candidates("Bracewell::examples::candidates", count);
     const std::size_t shell_count = pass.step.shell_sizes().size();
     const DeviceView<double***> shell_sums("Bracewell::examples::shell_sums", count, shell_count, 3);
-    ExpectationResults<float, Memory, 3> results;
+    ExpectationResults<float, Memory, D> results;
     results.posteriors = posteriors;
     results.classes = classes;
     results.poses = chosen;
@@ -303,11 +344,8 @@ std::vector<Found> ExpectationStep::run(const Part<float***>& images, std::span<
     results.shell_sums = shell_sums;
     if (target) {
       const std::size_t from = one_class < 0 ? 0 : static_cast<std::size_t>(one_class);
-      const std::pair part(from, from + of_step);
-      results.data = HalfSpectrum{Kokkos::subview(target->data, part, Kokkos::ALL, Kokkos::ALL, Kokkos::ALL),
-                                  pass.padded};
-      results.weight = HalfSpectrum{
-          Kokkos::subview(target->weight, part, Kokkos::ALL, Kokkos::ALL, Kokkos::ALL), pass.padded};
+      results.data = HalfSpectrum{some_averages(target->data, from, of_step), pass.padded};
+      results.weight = HalfSpectrum{some_averages(target->weight, from, of_step), pass.padded};
       results.candidates = candidates;
     }
     pass.step.run(space_, pass.references[0], all, results, share_);
@@ -352,5 +390,8 @@ std::vector<Found> ExpectationStep::run(const Part<float***>& images, std::span<
   }
   return found;
 }
+
+template class ExpectationStep<2>;
+template class ExpectationStep<3>;
 
 } // namespace Bracewell::Examples

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "bracewell-classify/search_plan.hpp"
+#include "bracewell-classify/volumes.hpp"
 #include "cryoem/contrast.hpp"
 #include "cryoem/pose_columns.hpp"
 #include "cryoem/views.hpp"
@@ -27,9 +28,10 @@ struct Found {
 };
 
 /// Sums of particles of one half set: what maps are made of.
+template <int D>
 struct HalfSums {
-  MapSpectrum data; ///< [K, P, P, P/2+1]
-  MapWeight weight; ///< likewise
+  AverageSpectra<D> data; ///< [K, (P,) P, P/2+1]
+  Averages<D> weight;     ///< likewise
 };
 
 /// Sums over particles for shells: of |X|^2, Re(conj(X) C P) and |C P|^2 over the full spectrum.
@@ -41,7 +43,9 @@ struct ShellSums {
   void add(const ShellSums& other);
 };
 
-/// The expectation of batches of particles: posteriors of classes, poses and shifts, by passes from coarse to fine.
+/// The expectation of batches of particles: posteriors of classes, poses and shifts, by passes from coarse to fine. References
+/// are maps (D = 3), or images that are turned in the plane (D = 2).
+template <int D>
 class ExpectationStep {
 public:
   /// @param contrast  of the particles; may be empty, then images are projections
@@ -59,7 +63,7 @@ public:
   /// Padded box of the sums.
   int padded() const;
   /// Zeros for sums of so many classes.
-  HalfSums sums(std::size_t classes) const;
+  HalfSums<D> sums(std::size_t classes) const;
 
   /// @param images        [batch, box, box], the first rows.size() of which are particles `rows`
   /// @param origins       where the particles are thought to lie, pixels from the centre (row, column)
@@ -68,10 +72,13 @@ public:
   /// @param target        sums of their half set; null: not wanted
   std::vector<Found> run(const Part<float***>& images, std::span<const std::size_t> rows,
                          std::span<const Eigen::Vector2d> origins, std::span<const double> class_priors,
-                         int one_class, const HalfSums* target, ShellSums& shells);
+                         int one_class, const HalfSums<D>* target, ShellSums& shells);
 
   /// Mean of |X|^2 / 2 over images, by shells, is added to `sums`.
   void add_powers(const Part<float***>& images, std::span<const std::size_t> rows, std::vector<double>& sums);
+
+  /// What images alone say of the particles, at low frequencies: each over its CTF, as if signal and noise were alike.
+  std::vector<std::vector<float>> restored(const Part<float***>& images, std::span<const std::size_t> rows);
 
   std::int64_t batch() const { return static_cast<std::int64_t>(batch_); }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "bracewell-classify/run.hpp"
 #include "common/command_line.hpp"
+#include "common/input_error.hpp"
 #include "cryoem/sampling.hpp"
 
 #include <iostream>
@@ -11,7 +12,8 @@ int main(int argc, char** argv) {
                "counts at all orientations, "
                "shifts and classes by their posterior probability, from coarse to fine frequencies. Writes "
                "OUT, the maps "
-               "(_class1.mrc, ...), a table of the classes (_model.star) and a picture of every iteration "
+               "(_class1.mrc, ...; or the averages in the plane, _classes.mrcs), a table of the classes "
+               "(_model.star) and a picture of every iteration "
                "(_iteration1.png, ...).",
                "bracewell-classify"};
   ClassifyOptions options;
@@ -19,10 +21,12 @@ int main(int argc, char** argv) {
                  "particles: a STAR file of RELION (1.4 to 5) or cisTEM, or cryoSPARC's .cs")
       ->required()
       ->type_name("FILE");
-  app.add_option("--reference", options.references,
-                 "MRC map that all classes begin with, or one for each class; voxels have the size of the "
-                 "images' pixels. By "
-                 "default the program makes one from the poses of the particles")
+  app.add_option(
+         "--reference", options.references,
+         "MRC map that all classes begin with, or one for each class; voxels have the size of the "
+         "images' pixels. By "
+         "default the program makes one from the poses of the particles. With --dimensions 2: a stack of "
+         "as many images as classes")
       ->expected(1, 100)
       ->type_name("FILE");
   app.add_option("--out", options.out, "STAR file to write: the same particles with classes and poses")
@@ -33,9 +37,16 @@ int main(int argc, char** argv) {
       ->check(CLI::Range(1, 100))
       ->required()
       ->type_name("NUMBER");
+  app.add_option("--dimensions", options.search.dimensions,
+                 "3: classes are maps. 2: classes are averages of images, turned and shifted in the plane; "
+                 "they begin with the images of some particles, and need no reference")
+      ->check(CLI::IsMember({2, 3}))
+      ->type_name("NUMBER")
+      ->capture_default_str();
   app.add_option("--starts", options.starts,
                  "where classes begin with one map: as many random splits of the particles are tried at low "
-                 "frequencies, and the program goes on with the likeliest classes")
+                 "frequencies, and the program goes on with the likeliest classes. In the plane: as many "
+                 "times some particles are seeds of classes, and the best of all seeds go on together")
       ->check(CLI::Range(1, 100))
       ->type_name("NUMBER")
       ->capture_default_str();
@@ -58,6 +69,12 @@ int main(int argc, char** argv) {
       ->check(CLI::Range(0, 5))
       ->type_name("ORDER")
       ->capture_default_str();
+  auto* const angle_step =
+      app.add_option("--angle-step", options.search.angle_step,
+                     "distance of angles of the first pass with --dimensions 2; further passes halve it")
+          ->check(CLI::Range(0.5, 90.0))
+          ->type_name("DEGREES")
+          ->capture_default_str();
   app.add_option("--offset-range", options.search.offset_range,
                  "the largest shift of the first pass from the last origin of a particle; by default a "
                  "twelfth of the box")
@@ -68,8 +85,10 @@ int main(int argc, char** argv) {
                  "passes halve it")
       ->check(CLI::PositiveNumber)
       ->type_name("PIXELS");
-  app.add_option("--particle-diameter", options.particle_diameter,
-                 "diameter of the soft sphere that masks maps; by default from the reference")
+  app.add_option(
+         "--particle-diameter", options.particle_diameter,
+         "diameter of the soft sphere that masks maps; by default from the reference. In the plane: of the "
+         "disc, by default nine tenths of the box")
       ->check(CLI::PositiveNumber)
       ->type_name("ANGSTROM");
   app.add_option("--initial-low-pass", options.initial_low_pass,
@@ -103,10 +122,16 @@ int main(int argc, char** argv) {
   add_memory_limit(app, options.memory_limit);
   add_picture_format(app, options.picture_ending);
   add_checkpoint_options(app, options.checkpoint);
-  put_under(app, "Search", {"--healpix-order", "--offset-range", "--offset-step", "--share"});
+  put_under(app, "Search", {"--healpix-order", "--angle-step", "--offset-range", "--offset-step", "--share"});
   put_under(app, "Maps", {"--symmetry", "--particle-diameter", "--initial-low-pass", "--tau"});
   put_under(app, "Particles", {"--pixel-size", "--no-ctf", "--b-factor-sign"});
   return run_driver(app, argc, argv, [&](Provenance& provenance, Timings& timings) {
+    const bool plane = options.search.dimensions == 2;
+    for (const char* name : {"--healpix-order", "--symmetry"})
+      if (plane && app.count(name) > 0)
+        throw InputError(std::string(name) + ": expected --dimensions 3, found 2");
+    if (!plane && angle_step->count() > 0)
+      throw InputError("--angle-step: expected --dimensions 2, found 3");
     options.checkpoint.identity = identity_of(
         app, {"--iterations", "--memory-limit", "--pictures"}); // more of them may follow, in more memory
     std::cout << classify(Space(), options, provenance, timings) << '\n';

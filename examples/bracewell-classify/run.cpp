@@ -6,6 +6,7 @@
 #include "common/handout.hpp"
 #include "common/line_plot.hpp"
 #include "common/memory_limit.hpp"
+#include "common/mrc.hpp"
 #include "common/output_family.hpp"
 #include "common/picture.hpp"
 #include "common/processes.hpp"
@@ -24,6 +25,8 @@
 #include <chrono>
 #include <cmath>
 #include <cstdio>
+#include <functional>
+#include <limits>
 #include <numbers>
 #include <numeric>
 #include <utility>
@@ -63,10 +66,13 @@ double diameter_of(const std::vector<float>& map, int box) {
   return std::clamp(margin * 2 * double(radius), least * box, double(box));
 }
 
-fs::path half_map_beside(const fs::path& map, std::size_t half) {
-  return beside(map, "_half" + std::to_string(half + 1) + ".mrc");
+/// Of a map, or of a stack of averages.
+fs::path half_beside(const fs::path& path, std::size_t half) {
+  return beside(path, "_half" + std::to_string(half + 1) + path.extension().string());
 }
 
+/// Classes have maps (D = 3), or averages in the plane (D = 2).
+template <int D>
 class Job {
 public:
   Job(const Space& space, const ClassifyOptions& options, Provenance& provenance, Timings& timings)
@@ -79,7 +85,7 @@ public:
       throw InputError(
           particles_.stacks[0].path.string() + ": expected square images of 16 pixels or more, found " +
           std::to_string(particles_.image_width) + " x " + std::to_string(particles_.image_height));
-    if (options.references.size() > 1 && options.references.size() != classes_)
+    if (D == 3 && options.references.size() > 1 && options.references.size() != classes_)
       throw InputError("--reference: expected one map or " + std::to_string(classes_) +
                        ", one for each class, found " + std::to_string(options.references.size()));
     require_one_pixel_size(particles_);
@@ -96,7 +102,7 @@ public:
                        shortest(box_ * pixel_size_) + " Angstrom, found " +
                        shortest(*options.particle_diameter));
     const bool posed = particles_.rot.present() && particles_.tilt.present() && particles_.psi.present();
-    if (options.references.empty() && !posed)
+    if (D == 3 && options.references.empty() && !posed)
       throw InputError(options.star.string() +
                        ": has no angles (rlnAngleRot): expected a map to begin with, --reference");
     for (std::size_t row = 0; row < particles_.count; ++row)
@@ -107,8 +113,11 @@ public:
         break;
       }
     for (const auto& path : options.references)
-      references_.push_back(read(path));
-    if (references_.empty())
+      read(path);
+    if (D == 2 && !maps_.empty() && maps_.size() != classes_)
+      throw InputError("--reference: expected a stack of " + std::to_string(classes_) +
+                       " images, one for each class, found " + std::to_string(maps_.size()));
+    if (D == 3 && maps_.empty())
       reconstruct_reference();
     batch_ = batch_size(options.batch, particles_.count, box_);
     if (!options.no_ctf && has_ctf(particles_))
@@ -119,16 +128,18 @@ public:
           ": has no contrast transfer (rlnDefocusU, rlnVoltage): the images are taken as projections");
     share_out();
     choose_diameter();
-    radius_ =
-        options.initial_low_pass ? box_ * pixel_size_ / *options.initial_low_pass : 4 * box_ / diameter_;
+    constexpr double periods = D == 3 ? 4 : 8; // across a particle, of the first iteration
+    radius_ = options.initial_low_pass ? box_ * pixel_size_ / *options.initial_low_pass
+                                       : std::min(most_radius(), periods * box_ / diameter_);
     if (!(radius_ >= 2 && radius_ <= most_radius()))
       throw InputError("--initial-low-pass: expected " + shortest(box_ * pixel_size_ / most_radius()) +
                        " to " + shortest(box_ * pixel_size_ / 2) + " Angstrom, found " +
                        shortest(*options.initial_low_pass));
-    const double padded = 2.0 * box_;
+    const double padded = 2.0 * box_, candidates = D == 2 ? 4 : 1;
     require_memory("classifying into " + std::to_string(classes_) + " classes in a box of " +
                        std::to_string(box_) + " pixels",
-                   resident_bytes() + sizeof(float) * std::pow(padded, 3) * (3 + 5.0 * double(classes_)) +
+                   resident_bytes() +
+                       sizeof(float) * std::pow(padded, D) * (3 + 5.0 * candidates * double(classes_)) +
                        ParticleBatches::bytes_needed(particles_, batch_),
                    memory_limit(options.memory_limit));
     first_radius_ = radius_;
@@ -145,7 +156,9 @@ public:
       resume(*checkpoint.resumed());
     } else {
       begin();
-      if (maps_.size() < classes_)
+      if (D == 2 && maps_.empty())
+        find_classes();
+      else if (maps_.size() < classes_)
         choose_start();
     }
     const int most = options_.iterations.value_or(most_iterations);
@@ -170,11 +183,23 @@ public:
       write_volume(path, values, {box_, box_, box_},
                    {.pixel_size = pixel_size_, .labels = provenance_.lines(), .may_be_constant = true});
     };
-    for (std::size_t k = 0; k < classes_; ++k) {
-      write_map(maps[k], maps_[k].values);
+    const auto write_stack = [&](const fs::path& path, const auto& values_of) {
+      MrcWriter writer(path, MrcWriter::Kind::Stack, box_, box_,
+                       {.pixel_size = pixel_size_, .labels = provenance_.lines(), .may_be_constant = true});
+      for (const ClassMap& map : maps_)
+        writer.write(values_of(map));
+      writer.close();
+    };
+    for (std::size_t k = 0; k < maps.size(); ++k) {
+      if constexpr (D == 3)
+        write_map(maps[k], maps_[k].values);
+      else
+        write_stack(maps[k], [](const ClassMap& map) { return map.values; });
       for (const std::size_t half : {0, 1})
-        if (apart_)
-          write_map(half_map_beside(maps[k], half), maps_[k].halves[half]);
+        if (apart_ && D == 3)
+          write_map(half_beside(maps[k], half), maps_[k].halves[half]);
+        else if (apart_)
+          write_stack(half_beside(maps[k], half), [&](const ClassMap& map) { return map.halves[half]; });
     }
     write_model(model, maps);
   }
@@ -192,9 +217,26 @@ public:
 private:
   double most_radius() const { return box_ / 2 - 1; }
 
-  CubicMap read(const fs::path& path) {
-    return read_map_for(particles_, box_, pixel_size_, provenance_, path,
-                        memory_limit(options_.memory_limit));
+  /// A map to begin with, or a stack of images.
+  void read(const fs::path& path) {
+    if constexpr (D == 3) {
+      CubicMap map =
+          read_map_for(particles_, box_, pixel_size_, provenance_, path, memory_limit(options_.memory_limit));
+      maps_.push_back({.values = std::move(map.values), .correlation = {}});
+    } else {
+      const MrcReader reader(path);
+      const auto& size = reader.header().size;
+      if (size[0] != box_ || size[1] != box_)
+        throw InputError(path.string() + ": expected images of " + std::to_string(box_) + " x " +
+                         std::to_string(box_) + " pixels, found " + std::to_string(size[0]) + " x " +
+                         std::to_string(size[1]));
+      const std::vector<float> stack = reader.read_volume();
+      for (std::size_t begin = 0; begin < stack.size(); begin += std::size_t(box_) * std::size_t(box_))
+        maps_.push_back({.values = {stack.begin() + std::ptrdiff_t(begin),
+                                    stack.begin() + std::ptrdiff_t(begin) + std::ptrdiff_t(box_) * box_},
+                         .correlation = {}});
+      provenance_.took(path, std::to_string(maps_.size()) + " images to begin with");
+    }
   }
 
   /// A map of all particles, by the poses that they have.
@@ -208,7 +250,7 @@ private:
     require_memory_for_reconstruction(particles_, reconstruction, memory_limit(options_.memory_limit));
     Reconstruction all(space_, particles_, reconstruction);
     timings_.stages(all.insert_all());
-    references_.push_back({box_, to_host(space_, all.whole_map()), {}});
+    maps_.push_back({.values = to_host(space_, all.whole_map()), .correlation = {}});
     provenance_.took(options_.star, "a map of all particles by their poses, which the classes begin with");
   }
 
@@ -238,8 +280,13 @@ private:
   void choose_diameter() {
     if (options_.particle_diameter) {
       diameter_ = *options_.particle_diameter / pixel_size_;
+    } else if (D == 2) {
+      constexpr double part = 0.9; // of the box
+      diameter_ = part * box_;
+      provenance_.assume("particles of " + length(diameter_) +
+                         " across, nine tenths of the box; say it with --particle-diameter");
     } else {
-      for (const auto& map : references_)
+      for (const auto& map : maps_)
         diameter_ = std::max(diameter_, diameter_of(map.values, box_));
       provenance_.took(options_.references.empty() ? options_.star : options_.references[0],
                        "a particle of " + length(diameter_) + " across");
@@ -257,7 +304,9 @@ private:
     std::vector<std::vector<float>> result;
     for (const auto& map : maps_) {
       const auto& values = map.halves[half].empty() ? map.values : map.halves[half];
-      result.push_back(to_host(space_, masked(space_, to_device(space_, {box_, values, {}}), mask())));
+      const auto average = average_on_device<D>(space_, values, box_);
+      apply_mask(space_, average, mask());
+      result.push_back(average_on_host(space_, average));
     }
     return result;
   }
@@ -294,10 +343,8 @@ private:
                        ": expected images with something in them, found images of one "
                        "value or without fine detail");
     noise_ = powers;
-    for (auto& reference : references_)
-      maps_.push_back({.values = std::move(reference.values), .correlation = {}});
-    references_.clear();
-    scale_references();
+    if (!maps_.empty())
+      scale_references();
   }
 
   /// Brings references to the scale of images: by the likelihood of some images, from a scale at which they explain all of
@@ -358,6 +405,19 @@ private:
 
   std::string period(double radius) const { return length(box_ / radius); }
 
+  /// Particles that classes are found with.
+  std::vector<std::size_t> some_particles() const {
+    constexpr std::size_t most_of_class = 500;
+    std::vector<std::size_t> rows(particles_.count);
+    std::iota(rows.begin(), rows.end(), std::size_t{0});
+    if (rows.size() > most_of_class * classes_) { // by chance, for rows may alternate between half sets
+      std::ranges::sort(rows, {}, [](std::size_t row) { return NormalDeviates::hash(row); });
+      rows.resize(most_of_class * classes_);
+      std::ranges::sort(rows);
+    }
+    return rows;
+  }
+
   /// Classes that begin with one map are found by expectation-maximisation at low frequencies, from several splits of some
   /// particles by chance. From each it cools down: with more noise than there is posteriors are flat, and particles change
   /// their class easily (deterministic annealing, Ueda and Nakano, Neural Networks 11 (1998) 271). Then it goes on until hardly
@@ -367,14 +427,7 @@ private:
     constexpr std::array temperatures{1.0, 3.0, 1.7};
     constexpr int most_rounds = 20, quiet_rounds = 2;
     constexpr double few = 0.01; // of the particles change their class in a quiet round
-    constexpr std::size_t most_of_class = 500;
-    std::vector<std::size_t> rows(particles_.count);
-    std::iota(rows.begin(), rows.end(), std::size_t{0});
-    if (rows.size() > most_of_class * classes_) { // by chance, for rows may alternate between half sets
-      std::ranges::sort(rows, {}, [](std::size_t row) { return NormalDeviates::hash(row); });
-      rows.resize(most_of_class * classes_);
-      std::ranges::sort(rows);
-    }
+    const std::vector<std::size_t> rows = some_particles();
     SearchOptions coarse = options_.search;
     coarse.healpix_order = std::min(1, coarse.healpix_order); // at low frequencies further passes suffice
     const SearchPlan search(box_, radius_, diameter_, coarse);
@@ -420,6 +473,202 @@ private:
                   "start %td of %zu is the likeliest; the others have a log-likelihood smaller by up to %.4g",
                   best - evidences.begin() + 1, evidences.size(), *best - std::ranges::min(evidences));
     say(text);
+  }
+
+  /// Classes in the plane begin with the images of some particles. Each start takes other ones, three for each class, and lets them
+  /// compete at low frequencies. Of its classes and those of the starts before, the ones stay that explain the images best
+  /// together: a view is missing only if no start has found it. Later starts take particles that the classes so far explain
+  /// worse than others.
+  void find_classes() {
+    constexpr std::size_t seeds_of_class = 3;
+    constexpr std::array temperatures{1.0, 1.5, 1.0, 1.0};
+    constexpr int most_rounds = 20, quiet_rounds = 2;
+    constexpr double few = 0.01; // of the particles change their class in a quiet round
+    const std::size_t wanted = classes_;
+    const std::vector<std::size_t> rows = some_particles();
+    SearchPlan search(box_, radius_, diameter_, options_.search);
+    search.passes.resize(1); // enough to tell classes apart, and the cheapest where posteriors are broad
+    const auto first_noise = noise_;
+    std::vector<ClassMap> best_maps;
+    std::vector<double> best_noise, best_priors,
+        explained; // the last: [rows] log-evidence of the likeliest class
+    double best_evidence = std::numeric_limits<double>::lowest();
+    for (int start = 0; start < options_.starts; ++start) {
+      const std::string name = "start " + std::to_string(start + 1);
+      noise_ = first_noise;
+      maps_ = images_of(seeds(rows, explained, std::min(seeds_of_class * wanted, rows.size()), start));
+      classes_ = maps_.size();
+      priors_.assign(classes_, 1.0 / double(classes_));
+      for (const double temperature : temperatures)
+        maximise(search, rows, {}, temperature, name);
+      centre();
+      maps_.insert(maps_.end(), best_maps.begin(), best_maps.end());
+      const auto chosen = best_together(evidence_of_classes(search, rows), rows.size(), wanted, explained);
+      std::vector<ClassMap> kept;
+      for (const std::size_t k : chosen)
+        kept.push_back(std::move(maps_[k]));
+      classes_ = wanted;
+      maps_ = std::move(kept);
+      priors_.assign(classes_, 1.0 / double(classes_));
+      std::vector<int> before(particles_.count, -1);
+      for (int round = 0, quiet = 0; round < most_rounds && quiet < quiet_rounds; ++round) {
+        maximise(search, rows, {}, 1, name);
+        double changed = 0;
+        for (const std::size_t row : seen_)
+          changed += std::exchange(before[row], found_[row].class_index) != found_[row].class_index ? 1 : 0;
+        quiet = sum_over_processes(changed) <= few * double(rows.size()) ? quiet + 1 : 0;
+      }
+      double evidence = 0;
+      for (const std::size_t row : seen_)
+        evidence += std::isfinite(found_[row].log_evidence) ? found_[row].log_evidence : 0;
+      evidence = sum_over_processes(evidence);
+      if (evidence > best_evidence) {
+        best_evidence = evidence;
+        best_maps = maps_;
+        best_noise = noise_;
+        best_priors = priors_;
+      }
+      char text[120];
+      std::snprintf(text, sizeof text, "%s: log-likelihood %.8g, the best so far %.8g", name.c_str(),
+                    evidence, best_evidence);
+      say(text);
+    }
+    maps_ = std::move(best_maps);
+    noise_ = std::move(best_noise);
+    priors_ = std::move(best_priors);
+    std::ranges::fill(found_, Found{});
+  }
+
+  /// Rows that a start begins with: by chance, of the half that is explained worst.
+  std::vector<std::size_t> seeds(const std::vector<std::size_t>& rows, const std::vector<double>& explained,
+                                 std::size_t count, int start) const {
+    std::vector<std::size_t> order(rows.size());
+    std::iota(order.begin(), order.end(), std::size_t{0});
+    if (!explained.empty()) {
+      std::ranges::stable_sort(order, {}, [&](std::size_t i) { return explained[i]; });
+      order.resize(std::max(count, order.size() / 2));
+    }
+    std::ranges::stable_sort(order, {}, [&](std::size_t i) {
+      return NormalDeviates::hash(rows[i] + (std::uint64_t(start) + 1) * 0x9e3779b97f4a7c15u);
+    });
+    std::vector<std::size_t> result;
+    for (std::size_t i = 0; i < count; ++i)
+      result.push_back(rows[order[i]]);
+    std::ranges::sort(result);
+    return result;
+  }
+
+  std::vector<ClassMap> images_of(const std::vector<std::size_t>& rows) {
+    std::vector<ClassMap> result;
+    Handout handout(Share{0, std::ssize(rows)}, static_cast<std::int64_t>(batch_));
+    ParticleBatches batches(space_, particles_, batch_, true);
+    batches.for_each(rows, handout, [&](const Part<float***>& images, std::span<const std::size_t> part) {
+      for (auto& image : step_->restored(images, part))
+        result.push_back({.values = std::move(image), .correlation = {}});
+    });
+    return result;
+  }
+
+  /// Moves averages by whole pixels, so that the middle of what is bright is in the middle of the box.
+  void centre() {
+    const SoftSphere sphere = mask();
+    const int middle = box_ / 2;
+    for (ClassMap& map : maps_) {
+      const float limit = 0.3f * std::ranges::max(map.values);
+      double sum = 0, rows = 0, columns = 0;
+      for (int y = 0; y < box_; ++y)
+        for (int x = 0; x < box_; ++x) {
+          const double value =
+              std::max(0.0f, map.values[std::size_t(y) * std::size_t(box_) + std::size_t(x)] - limit) *
+              sphere(std::hypot(double(y - middle), double(x - middle)));
+          sum += value;
+          rows += value * (y - middle);
+          columns += value * (x - middle);
+        }
+      if (!(sum > 0))
+        continue;
+      const int down = static_cast<int>(std::lround(rows / sum)),
+                right = static_cast<int>(std::lround(columns / sum));
+      const std::vector<float> old = map.values;
+      for (int y = 0; y < box_; ++y)
+        for (int x = 0; x < box_; ++x)
+          map.values[std::size_t(y) * std::size_t(box_) + std::size_t(x)] =
+              old[std::size_t((y + down + box_) % box_) * std::size_t(box_) +
+                  std::size_t((x + right + box_) % box_)];
+    }
+  }
+
+  /// [rows, classes] log-evidence of particles in each class alone.
+  std::vector<double> evidence_of_classes(const SearchPlan& search, const std::vector<std::size_t>& rows) {
+    const std::size_t count = maps_.size();
+    std::vector<double> result(rows.size() * count, 0.0);
+    const auto maps = masked_maps();
+    const std::vector<double> one{1.0};
+    std::vector<std::size_t> index(particles_.count);
+    for (std::size_t i = 0; i < rows.size(); ++i)
+      index[rows[i]] = i;
+    for (std::size_t k = 0; k < count; ++k) {
+      step_->begin(search, std::span(&maps[k], 1), noise_);
+      ShellSums shells;
+      Handout handout(processes().share(std::ssize(rows)), static_cast<std::int64_t>(batch_));
+      ParticleBatches batches(space_, particles_, batch_, true);
+      batches.for_each(rows, handout, [&](const Part<float***>& images, std::span<const std::size_t> part) {
+        const auto found = step_->run(images, part, places(part), one, -1, nullptr, shells);
+        for (std::size_t i = 0; i < part.size(); ++i)
+          result[index[part[i]] * count + k] =
+              std::isfinite(found[i].log_evidence) ? found[i].log_evidence : -1e30;
+      });
+    }
+    add_over_processes(result);
+    return result;
+  }
+
+  /// The classes that explain the particles best together, each particle by its likeliest class: one after the other, then by
+  /// exchanges of one for another.
+  static std::vector<std::size_t> best_together(const std::vector<double>& evidence, std::size_t particles,
+                                                std::size_t wanted, std::vector<double>& explained) {
+    const std::size_t count = evidence.size() / particles;
+    std::vector<std::size_t> chosen;
+    const auto explained_by = [&](std::span<const std::size_t> classes) {
+      std::vector<double> best(particles, std::numeric_limits<double>::lowest());
+      for (std::size_t i = 0; i < particles; ++i)
+        for (const std::size_t k : classes)
+          best[i] = std::max(best[i], evidence[i * count + k]);
+      return best;
+    };
+    /// Adds the class that explains most beside the ones chosen; returns what they explain then.
+    const auto add_best = [&] {
+      const auto best = explained_by(chosen);
+      std::size_t which = 0;
+      double most = std::numeric_limits<double>::lowest();
+      for (std::size_t k = 0; k < count; ++k) {
+        if (std::ranges::find(chosen, k) != chosen.end())
+          continue;
+        double sum = 0;
+        for (std::size_t i = 0; i < particles; ++i)
+          sum += std::max(best[i], evidence[i * count + k]);
+        if (sum > most) {
+          most = sum;
+          which = k;
+        }
+      }
+      chosen.push_back(which);
+      return most;
+    };
+    double most = 0;
+    while (chosen.size() < wanted)
+      most = add_best();
+    constexpr std::size_t most_exchanges = 10;
+    for (std::size_t unchanged = 0, turn = 0; unchanged < wanted && turn < most_exchanges * wanted; ++turn) {
+      const auto before = chosen;
+      chosen.erase(chosen.begin());
+      const double now = add_best();
+      unchanged = now > most ? 0 : unchanged + 1;
+      most =
+          std::max(most, now); // if nothing is better, the class that was taken out comes back, as the last
+    }
+    explained = explained_by(chosen);
+    return chosen;
   }
 
   void say(const std::string& line) {
@@ -489,18 +738,22 @@ private:
     const double all = std::accumulate(shares.begin(), shares.end(), 0.0);
     for (std::size_t k = 0; k < classes_; ++k)
       priors_[k] = all > 0 ? shares[k] / all : 1.0 / double(classes_);
-    ClassMaps maker(space_, box_, step_->padded(),
-                    {.symmetry = options_.search.symmetry,
-                     .mask = mask(),
-                     .signal_part = std::min(0.5, std::numbers::pi / 6 * std::pow(diameter_ / box_, 3)),
-                     .tau = options_.tau,
-                     .join = apart_ ? first_radius_ : 0});
+    ClassMaps<D> maker(
+        space_, box_, step_->padded(),
+        {.symmetry = options_.search.symmetry,
+         .mask = mask(),
+         .signal_part = std::min(0.5, std::numbers::pi / (D == 3 ? 6 : 4) * std::pow(diameter_ / box_, D)),
+         .tau = options_.tau,
+         .join = apart_ ? first_radius_ : 0});
+    std::optional<SignalAndNoise> common;
+    if (D == 2) // small classes would be told to be noise, and large ones would grow at their cost
+      common = maker.powers(sums);
     double last = 0;
     {
       Progress progress(name + ": making", "maps", static_cast<std::int64_t>(classes_));
       maps_.resize(classes_);
       for (std::size_t k = 0; k < classes_; ++k) {
-        maps_[k] = maker.make(sums, k);
+        maps_[k] = maker.make(sums, k, common ? &*common : nullptr);
         if (priors_[k] > 0.5 / double(classes_) || classes_ == 1)
           last = std::max(last, last_shell(maps_[k].correlation));
         progress.add(1);
@@ -548,6 +801,28 @@ private:
     return text;
   }
 
+  /// Rows of averages, the largest class first.
+  std::vector<Picture> averages_by_size() const {
+    constexpr std::size_t across = 5;
+    std::vector<std::size_t> order(classes_);
+    std::iota(order.begin(), order.end(), std::size_t{0});
+    std::ranges::stable_sort(order, std::greater(), [this](std::size_t k) { return priors_[k]; });
+    std::vector<Picture> rows, row;
+    for (const std::size_t k : order) {
+      row.push_back(grey_panel({.caption = "class " + caption(k),
+                                .values = maps_[k].values,
+                                .width = box_,
+                                .height = box_,
+                                .range = percentile_range(maps_[k].values, 0.005, 0.999),
+                                .pixel_size = pixel_size_ > 0 ? pixel_size_ : 1,
+                                .unit = pixel_size_ > 0 ? "\u00c5" : "px",
+                                .points = 240}));
+      if (row.size() == across || k == order.back())
+        rows.push_back(side_by_side(std::exchange(row, {})));
+    }
+    return rows;
+  }
+
   void draw() const {
     std::vector<Picture> rows;
     LinePlot plot{.title = "correlation of half maps of each class",
@@ -556,9 +831,12 @@ private:
                   .x_as_period = true,
                   .thresholds = {{0.143, "0.143"}, {0.5, "0.5"}},
                   .y_range = PlotRange{-0.1, 1.05}};
+    if constexpr (D == 2)
+      rows = averages_by_size();
     for (std::size_t k = 0; k < classes_; ++k) {
-      rows.push_back(
-          central_slices({.caption = "class " + caption(k), .values = maps_[k].values}, box_, pixel_size_));
+      if constexpr (D == 3)
+        rows.push_back(
+            central_slices({.caption = "class " + caption(k), .values = maps_[k].values}, box_, pixel_size_));
       Curve curve{.label = "class " + std::to_string(k + 1), .x = {}, .y = maps_[k].correlation};
       for (std::size_t s = 0; s < curve.y.size(); ++s)
         curve.x.push_back(double(s) / (box_ * (pixel_size_ > 0 ? pixel_size_ : 1)));
@@ -591,7 +869,7 @@ private:
   }
 
   /// Sums of what every process found, for all.
-  void exchange(const std::array<HalfSums, 2>& sums, ShellSums& shells, std::vector<double>& shares) {
+  void exchange(const std::array<HalfSums<D>, 2>& sums, ShellSums& shells, std::vector<double>& shares) {
     if (process_count() == 1)
       return;
     sum_over_processes(space_, options_.reproducible, sums[0].data, sums[0].weight, sums[1].data,
@@ -607,8 +885,14 @@ private:
 
   /// What every process found of its particles, for all.
   void exchange_poses() {
-    for (const std::size_t row : seen_)
+    for (const std::size_t row : seen_) {
       set_pose(particles_, row, found_[row].pose);
+      if (D == 2) { // an angle in the plane is all in psi
+        particles_.psi.values[row] += std::exchange(particles_.rot.values[row], 0);
+        particles_.psi.values[row] = std::remainder(particles_.psi.values[row], 360);
+        particles_.tilt.values[row] = 0;
+      }
+    }
     if (process_count() == 1)
       return;
     constexpr std::size_t width = 9;
@@ -687,7 +971,7 @@ private:
       table.columns.push_back(column);
       table.values.push_back(value);
     };
-    entry(general, "rlnReferenceDimensionality", "3");
+    entry(general, "rlnReferenceDimensionality", std::to_string(D));
     entry(general, "rlnDataDimensionality", "2");
     entry(general, "rlnOriginalImageSize", std::to_string(box_));
     entry(general, "rlnCurrentResolution", fixed(box_ * unit / compared_));
@@ -703,8 +987,14 @@ private:
                   .values = {}};
     for (std::size_t k = 0; k < classes_; ++k) {
       const double shell = last_shell(maps_[k].correlation);
-      all.values.insert(all.values.end(), {maps[k].filename().string(), fixed(priors_[k]),
-                                           fixed(shell > 0 ? box_ * unit / shell : box_ * unit)});
+      std::string name = maps[D == 3 ? k : 0].filename().string();
+      if (D == 2) {
+        char number[32];
+        std::snprintf(number, sizeof number, "%06zu@", k + 1);
+        name = number + name;
+      }
+      all.values.insert(all.values.end(),
+                        {name, fixed(priors_[k]), fixed(shell > 0 ? box_ * unit / shell : box_ * unit)});
     }
     model.tables.push_back(all);
     for (std::size_t k = 0; k < classes_; ++k) {
@@ -749,13 +1039,13 @@ private:
       for (const double value : numbers_of(row))
         numbers.push_back(value);
     file.write<double>("/particles", {count, 9}, numbers);
+    const Hdf5Shape shape(D, box_);
     for (std::size_t k = 0; k < classes_; ++k) {
       const std::string name = "/class" + std::to_string(k + 1);
-      file.write<float>(name, {box_, box_, box_}, maps_[k].values);
+      file.write<float>(name, shape, maps_[k].values);
       for (const std::size_t half : {0, 1})
         if (apart_)
-          file.write<float>(name + "_half" + std::to_string(half + 1), {box_, box_, box_},
-                            maps_[k].halves[half]);
+          file.write<float>(name + "_half" + std::to_string(half + 1), shape, maps_[k].halves[half]);
       file.write<double>(name + "_correlation", {static_cast<std::int64_t>(maps_[k].correlation.size())},
                          maps_[k].correlation);
     }
@@ -775,18 +1065,18 @@ private:
     const auto numbers = read_exactly<double>(file, "/particles", 9 * particles_.count);
     for (std::size_t row = 0; row < particles_.count; ++row)
       set_numbers(row, &numbers[9 * row]);
-    const auto edge = static_cast<std::size_t>(box_);
+    const auto voxels = static_cast<std::size_t>(std::llround(std::pow(box_, D)));
     maps_.clear();
     for (std::size_t k = 0; k < classes_; ++k) {
       const std::string name = "/class" + std::to_string(k + 1);
-      maps_.push_back({.values = read_exactly<float>(file, name, edge * edge * edge),
+      maps_.push_back({.values = read_exactly<float>(file, name, voxels),
                        .correlation = file.read<double>(name + "_correlation")});
       if (maps_.back().correlation.size() < 2)
         throw InputError(file.path().string() + ": is damaged: a class has no correlation");
       for (const std::size_t half : {0, 1})
         if (apart_)
           maps_.back().halves[half] =
-              read_exactly<float>(file, name + "_half" + std::to_string(half + 1), edge * edge * edge);
+              read_exactly<float>(file, name + "_half" + std::to_string(half + 1), voxels);
     }
     settled_ = quiet_ >= 2;
     provenance_.took(file.path(), std::to_string(iteration_) + " iterations");
@@ -802,11 +1092,10 @@ private:
   bool apart_;            ///< half sets have maps of their own
   double pixel_size_ = 0; ///< Angstrom; 0: not known
   std::vector<int> halves_;
-  std::vector<CubicMap> references_; ///< until the first iteration
   Contrast contrast_;
   std::size_t batch_ = 1;
   double diameter_ = 0; ///< of the particle, pixels
-  std::optional<ExpectationStep> step_;
+  std::optional<ExpectationStep<D>> step_;
 
   int iteration_ = 0; ///< complete ones
   double radius_ = 0; ///< largest frequency of the next iteration, periods per box
@@ -830,7 +1119,10 @@ std::string classify(const Space& space, const ClassifyOptions& options, Provena
   const auto start = std::chrono::steady_clock::now();
   timings.phase("read");
   std::vector<fs::path> maps, outputs{options.out};
-  for (int k = 1; k <= options.classes; ++k)
+  const bool plane = options.search.dimensions == 2;
+  if (plane)
+    maps.push_back(beside(options.out, "_classes.mrcs"));
+  for (int k = 1; k <= (plane ? 0 : options.classes); ++k)
     maps.push_back(beside(options.out, "_class" + std::to_string(k) + ".mrc"));
   const fs::path model = beside(options.out, "_model.star");
   outputs.insert(outputs.end(), maps.begin(), maps.end());
@@ -838,21 +1130,24 @@ std::string classify(const Space& space, const ClassifyOptions& options, Provena
   if (options.halves_apart || options.classes == 1)
     for (const auto& map : maps)
       for (const std::size_t half : {0, 1})
-        outputs.push_back(half_map_beside(map, half));
+        outputs.push_back(half_beside(map, half));
   for (int i = 1; i <= options.iterations.value_or(most_iterations); ++i)
     outputs.push_back(beside(options.out, "_iteration" + std::to_string(i) + options.picture_ending));
   OutputFamily family(outputs, Checkpoint::path_of(options.out));
-  Job job(space, options, provenance, timings);
-  Checkpoint checkpoint(options.out, options.checkpoint);
-  job.run(checkpoint);
-  if (!is_first_process())
-    return "";
-  timings.phase("write");
-  job.write(maps, model);
-  family.commit();
-  checkpoint.remove();
-  const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;
-  return options.out.string() + ": " + job.summary(elapsed.count());
+  const auto run = [&]<int D>(std::integral_constant<int, D>) -> std::string {
+    Job<D> job(space, options, provenance, timings);
+    Checkpoint checkpoint(options.out, options.checkpoint);
+    job.run(checkpoint);
+    if (!is_first_process())
+      return "";
+    timings.phase("write");
+    job.write(maps, model);
+    family.commit();
+    checkpoint.remove();
+    const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;
+    return options.out.string() + ": " + job.summary(elapsed.count());
+  };
+  return plane ? run(std::integral_constant<int, 2>()) : run(std::integral_constant<int, 3>());
 }
 
 } // namespace Bracewell::Examples

@@ -45,13 +45,21 @@ SearchPlan::SearchPlan(int box, double radius, double diameter, const SearchOpti
   constexpr double least_radius = 4; // periods per box, of the first pass
   constexpr double fine = 1.5;       // what the last pass resolves, over what is compared
   constexpr int most_passes = 5;
-  const auto whole = static_cast<std::int64_t>(72 * std::pow(8.0, options.healpix_order));
-  const auto operators = symmetry_operators(options.symmetry);
-  for (std::int64_t i = 0; i < whole; ++i)
-    if (const auto matrix = rotation_matrix(rotation_of_grid<double>(i, whole));
-        operators.size() == 1 || closest_to_identity(matrix, operators))
-      orientations.push_back(matrix);
-  double spacing = std::cbrt(8 * pi * pi / double(whole));
+  double spacing;
+  if (options.dimensions == 2) {
+    const int angles = std::max(1, static_cast<int>(std::lround(360 / options.angle_step)));
+    spacing = 2 * pi / angles;
+    for (int i = 0; i < angles; ++i)
+      orientations.push_back(rotation_matrix(RotationVector<double>{0, 0, i * spacing}));
+  } else {
+    const auto whole = static_cast<std::int64_t>(72 * std::pow(8.0, options.healpix_order));
+    const auto operators = symmetry_operators(options.symmetry);
+    for (std::int64_t i = 0; i < whole; ++i)
+      if (const auto matrix = rotation_matrix(rotation_of_grid<double>(i, whole));
+          operators.size() == 1 || closest_to_identity(matrix, operators))
+        orientations.push_back(matrix);
+    spacing = std::cbrt(8 * pi * pi / double(whole));
+  }
   const double first = std::min(radius, std::max(least_radius, resolved(box, spacing, diameter)));
   double step = options.offset_step.value_or(std::max(1.0, box / (4 * first)));
   passes.push_back({first, box_for(first, box), spacing,
@@ -69,9 +77,14 @@ SearchPlan::SearchPlan(int box, double radius, double diameter, const SearchOpti
   }
 }
 
-std::vector<Matrix3<double>> SearchPlan::turns_of(const Pass& pass) {
+std::vector<Matrix3<double>> SearchPlan::turns_of(const Pass& pass, int dimensions) {
   std::vector<Matrix3<double>> turns;
   const double angle = pass.spacing / 2;
+  if (dimensions == 2) {
+    for (const double z : {-angle, angle})
+      turns.push_back(rotation_matrix(RotationVector<double>{0, 0, z}));
+    return turns;
+  }
   for (const double x : {-angle, angle})
     for (const double y : {-angle, angle})
       for (const double z : {-angle, angle})

@@ -8,16 +8,42 @@
 int main(int argc, char** argv) {
   using namespace Bracewell::Examples;
   CLI::App app{
-      "Finds the molecule of a map in micrographs, at every pixel and in all orientations. Writes OUT, a "
-      "STAR file of the peaks with their orientations. Writes for every micrograph the scores "
-      "(_scores.mrc), the angles of the best orientations (_angles.mrcs: rot, tilt, psi) and a picture "
-      "(_peaks.png).",
+      "Finds the molecule of a map in micrographs or tomograms, at every pixel or voxel and in all "
+      "orientations. Writes OUT, a STAR file of the peaks with their orientations. Writes for every "
+      "micrograph or tomogram the scores (_scores.mrc), the angles of the best orientations (_angles.mrcs: "
+      "rot, tilt, psi) and a picture (_peaks.png).",
       "bracewell-match"};
   MatchOptions options;
   app.add_option("--map", options.map, "MRC map to look for, protein white")->required()->type_name("FILE");
   app.add_option("--micrograph", options.micrographs,
                  "micrographs, aligned and summed MRC images; they need --defocus")
       ->type_name("FILE...");
+  auto* const tomogram =
+      app.add_option("--tomogram", options.tomograms,
+                     "tomograms, MRC volumes whose tilt axis is y; --defocus gives templates a CTF")
+          ->type_name("FILE...");
+  auto* const tilt_min = app.add_option("--tilt-min", options.tilt_min,
+                                        "lowest tilt of the views of tomograms; -60 without --tilt-angles")
+                             ->needs(tomogram)
+                             ->check(CLI::Range(-90.0, 90.0))
+                             ->type_name("DEGREES");
+  auto* const tilt_max =
+      app.add_option("--tilt-max", options.tilt_max, "highest tilt; 60 without --tilt-angles")
+          ->needs(tomogram)
+          ->check(CLI::Range(-90.0, 90.0))
+          ->type_name("DEGREES");
+  app.add_option("--tilt-angles", options.tilt_angles,
+                 "tilts of all views, a text (.tlt, .rawtlt, .mdoc): only their planes of frequencies count")
+      ->needs(tomogram)
+      ->excludes(tilt_min)
+      ->excludes(tilt_max)
+      ->type_name("FILE");
+  app.add_option("--block-size", options.block_size,
+                 "largest side of the blocks that a tomogram is cut into; smaller ones need less memory")
+      ->needs(tomogram)
+      ->check(CLI::Range(16, 2048))
+      ->type_name("VOXELS")
+      ->capture_default_str();
   app.add_option(
          "--star", options.star,
          "micrographs and their contrast transfer: a STAR file with rlnMicrographName, of RELION (1.4 to "
@@ -49,11 +75,12 @@ int main(int argc, char** argv) {
       ->check(CLI::Range(-10000.0, 10000.0))
       ->type_name("SQUARE_ANGSTROM")
       ->capture_default_str();
-  add_choice<ParticleContrast>(app, "--contrast", options.contrast,
-                               "particles in the micrographs: dark as detectors record them, or white",
-                               {{"dark", ParticleContrast::Dark}, {"white", ParticleContrast::White}});
+  add_choice<ParticleContrast>(
+      app, "--contrast", options.contrast,
+      "particles in micrographs and tomograms: dark as detectors record them, or white",
+      {{"dark", ParticleContrast::Dark}, {"white", ParticleContrast::White}});
   app.add_option("--pixel-size", options.optics.pixel_size,
-                 "pixel size of the micrographs, instead of the files'")
+                 "pixel size of the micrographs or tomograms, instead of the files'")
       ->check(CLI::PositiveNumber)
       ->type_name("ANGSTROM");
   app.add_option("--voxel-size", options.voxel_size, "voxel size of the map, instead of its header's")
@@ -75,7 +102,7 @@ int main(int argc, char** argv) {
   app.add_option(
          "--resolution", options.resolution,
          "compare up to this resolution; by default the Nyquist limits of micrograph and map. Twice the "
-         "period takes a quarter of the time")
+         "period takes a quarter of the time, of tomograms an eighth")
       ->check(CLI::PositiveNumber)
       ->type_name("ANGSTROM");
   const auto score = [&](ScoreKind kind) { return [&options, kind](std::int64_t) { options.score = kind; }; };
@@ -101,6 +128,7 @@ int main(int argc, char** argv) {
   put_under(app, "Optics",
             {"--defocus", "--voltage", "--cs", "--amplitude-contrast", "--phase-shift", "--b-factor",
              "--contrast"});
+  put_under(app, "Tomograms", {"--tomogram", "--tilt-min", "--tilt-max", "--tilt-angles", "--block-size"});
   put_under(app, "Search",
             {"--angular-step", "--in-plane-step", "--symmetry", "--defocus-search", "--resolution"});
   put_under(app, "Peaks",

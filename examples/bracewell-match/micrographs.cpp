@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <span>
 
 namespace Bracewell::Examples {
 namespace {
@@ -175,34 +176,66 @@ std::vector<MicrographSource> list_micrographs(const std::vector<fs::path>& file
   return sources;
 }
 
+std::vector<MicrographSource> list_tomograms(const std::vector<fs::path>& files,
+                                             const OpticsOptions& options) {
+  const bool flat = options.defocus.empty(); // sin(asin 1) = 1
+  OpticsOptions optics = options;
+  if (flat) {
+    optics.amplitude_contrast = 1;
+    optics.spherical_aberration = optics.phase_shift = 0;
+  }
+  std::vector<MicrographSource> sources;
+  for (const fs::path& file : files)
+    sources.push_back(
+        {file, file.stem().string(), with_options(standard_optics, optics), options.pixel_size, true});
+  return sources;
+}
+
+namespace {
+
+Micrograph sizes_of(const MrcReader& reader, const MicrographSource& source) {
+  const std::string file = source.path.string();
+  const std::int64_t size[3] = {reader.width(), reader.height(), reader.images()};
+  if (!source.tomogram && size[2] != 1)
+    throw InputError(file + ": expected one image, found " + std::to_string(size[2]) +
+                     ": align and sum the frames of a movie first (--tomogram takes volumes)");
+  const auto sides = std::span(size).first(source.tomogram ? 3 : 2);
+  if (std::ranges::min(sides) < 16 || std::ranges::max(sides) > 32768)
+    throw InputError(
+        file + ": expected a " +
+        (source.tomogram ? "tomogram of 16 to 32768 voxels" : "micrograph of 16 to 32768 pixels") +
+        " a side, found " + std::to_string(size[0]) + " x " + std::to_string(size[1]) +
+        (source.tomogram ? " x " + std::to_string(size[2]) : ""));
+  const auto stated = source.pixel_size ? source.pixel_size : reader.header().voxel_size[0];
+  if (!stated || !(*stated > 0))
+    throw InputError(file + ": states no pixel size; use --pixel-size");
+  return {.depth = static_cast<int>(size[2]),
+          .height = static_cast<int>(size[1]),
+          .width = static_cast<int>(size[0]),
+          .pixels = {},
+          .pixel_size = *stated};
+}
+
+} // namespace
+
+Micrograph sizes_of(const MicrographSource& source) { return sizes_of(MrcReader(source.path), source); }
+
 Micrograph read_micrograph(const MicrographSource& source, Provenance& provenance) {
   const MrcReader reader(source.path);
   const std::string file = source.path.string();
   for (const auto& warning : reader.warnings())
     provenance.assume(file + ": " + warning);
-  if (reader.images() != 1)
-    throw InputError(file + ": expected one image, found " + std::to_string(reader.images()) +
-                     ": align and sum the frames of a movie first");
-  if (std::min(reader.width(), reader.height()) < 16 || std::max(reader.width(), reader.height()) > 32768)
-    throw InputError(file + ": expected a micrograph of 16 to 32768 pixels a side, found " +
-                     std::to_string(reader.width()) + " x " + std::to_string(reader.height()));
-  Micrograph result;
-  result.height = static_cast<int>(reader.height());
-  result.width = static_cast<int>(reader.width());
-  const auto stated = source.pixel_size ? source.pixel_size : reader.header().voxel_size[0];
-  if (!stated || !(*stated > 0))
-    throw InputError(file + ": states no pixel size; use --pixel-size");
-  result.pixel_size = *stated;
+  Micrograph result = sizes_of(reader, source);
   auto& pixels = result.pixels;
-  pixels.resize(static_cast<std::size_t>(reader.height() * reader.width()));
-  reader.read_images(0, 1, pixels, NonFinite::Accept);
+  pixels.resize(static_cast<std::size_t>(reader.images() * reader.height() * reader.width()));
+  reader.read_images(0, reader.images(), pixels, NonFinite::Accept);
 
   const auto count = static_cast<std::int64_t>(pixels.size());
   const auto note = [&](std::int64_t found, const std::string& why) {
     provenance.unusable({.file = file,
                          .count = found,
                          .of = count,
-                         .what = "pixels",
+                         .what = source.tomogram ? "voxels" : "pixels",
                          .why = why,
                          .done = "they get the mean of the others",
                          .remedy = ""});
@@ -223,8 +256,10 @@ Micrograph read_micrograph(const MicrographSource& source, Provenance& provenanc
     throw InputError(file + ": has the same value everywhere");
   for (float& pixel : pixels)
     pixel = std::isfinite(pixel) ? static_cast<float>((double(pixel) - mean) / deviation) : 0.0f;
-  provenance.took(source.path, "a micrograph of " + std::to_string(result.width) + " x " +
-                                   std::to_string(result.height) + " pixels of " +
+  provenance.took(source.path, (source.tomogram ? "a tomogram of " : "a micrograph of ") +
+                                   std::to_string(result.width) + " x " + std::to_string(result.height) +
+                                   (source.tomogram ? " x " + std::to_string(result.depth) + " voxels of "
+                                                    : std::string(" pixels of ")) +
                                    shortest(result.pixel_size) + " Angstrom");
   return result;
 }

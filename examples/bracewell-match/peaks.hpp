@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstddef>
 #include <span>
@@ -11,7 +12,7 @@ namespace Bracewell::Examples {
 
 /// A maximum of a map of scores.
 struct Peak {
-  double row, column; ///< of the map, between its pixels
+  std::array<double, 3> place; ///< layer, row and column of the map, between its pixels
   double score;
   std::size_t pixel; ///< the highest
 };
@@ -22,10 +23,10 @@ inline double top_of(double before, double middle, double after) {
   return curvature < 0 ? std::clamp(0.5 * (before - after) / curvature, -0.5, 0.5) : 0;
 }
 
-/// Maxima of scores [rows, columns] above the threshold, from the highest on, each at least `distance` pixels (rows,
-/// columns) from those before.
-inline std::vector<Peak> find_peaks(std::span<const float> scores, int rows, int columns, double threshold,
-                                    const double (&distance)[2]) {
+/// Maxima of scores [layers, rows, columns] above the threshold, from the highest on: no neighbour along an axis is higher, and
+/// each is at least `distance` pixels (in the same order) from those before.
+inline std::vector<Peak> find_peaks(std::span<const float> scores, const std::array<int, 3>& size,
+                                    double threshold, const std::array<double, 3>& distance) {
   std::vector<std::size_t> above;
   for (std::size_t i = 0; i < scores.size(); ++i)
     if (double(scores[i]) > threshold)
@@ -33,25 +34,42 @@ inline std::vector<Peak> find_peaks(std::span<const float> scores, int rows, int
   std::ranges::stable_sort(above, [&](std::size_t a, std::size_t b) { return scores[a] > scores[b]; });
   std::vector<Peak> peaks;
   std::vector<bool> taken(scores.size());
-  const auto width = static_cast<std::size_t>(columns);
+  const auto pixel_of = [&](const std::array<int, 3>& index) {
+    return (std::size_t(index[0]) * std::size_t(size[1]) + std::size_t(index[1])) * std::size_t(size[2]) +
+           std::size_t(index[2]);
+  };
   for (const std::size_t pixel : above) {
     if (taken[pixel])
       continue;
-    const int row = static_cast<int>(pixel / width), column = static_cast<int>(pixel % width);
-    const auto at = [&](int r, int c) {
-      return double(scores[std::size_t(std::clamp(r, 0, rows - 1)) * width +
-                           std::size_t(std::clamp(c, 0, columns - 1))]);
+    const auto columns = std::size_t(size[2]), rows = std::size_t(size[1]);
+    const std::array<int, 3> here{static_cast<int>(pixel / columns / rows),
+                                  static_cast<int>(pixel / columns % rows),
+                                  static_cast<int>(pixel % columns)};
+    Peak peak{{}, double(scores[pixel]), pixel};
+    std::array<int, 3> low, high;
+    bool highest = true;
+    for (std::size_t d = 0; d < 3; ++d) {
+      auto before = here, after = here;
+      before[d] = std::max(here[d] - 1, 0);
+      after[d] = std::min(here[d] + 1, size[d] - 1);
+      const double below = double(scores[pixel_of(before)]), beyond = double(scores[pixel_of(after)]);
+      highest = highest && std::max(below, beyond) <= peak.score;
+      peak.place[d] = here[d] + top_of(below, peak.score, beyond);
+      const int reach = static_cast<int>(std::min(distance[d], double(size[d])));
+      low[d] = std::max(0, here[d] - reach);
+      high[d] = std::min(size[d] - 1, here[d] + reach);
+    }
+    if (!highest) // the flank of another
+      continue;
+    peaks.push_back(peak);
+    const auto share = [&](int index, std::size_t d) {
+      return (index - here[d]) / std::max(1e-9, distance[d]);
     };
-    const double here = at(row, column);
-    peaks.push_back({row + top_of(at(row - 1, column), here, at(row + 1, column)),
-                     column + top_of(at(row, column - 1), here, at(row, column + 1)), here, pixel});
-    const int reach[2] = {static_cast<int>(std::min(distance[0], double(rows))),
-                          static_cast<int>(std::min(distance[1], double(columns)))};
-    for (int r = std::max(0, row - reach[0]); r <= std::min(rows - 1, row + reach[0]); ++r)
-      for (int c = std::max(0, column - reach[1]); c <= std::min(columns - 1, column + reach[1]); ++c)
-        if (std::hypot((r - row) / std::max(1e-9, distance[0]), (c - column) / std::max(1e-9, distance[1])) <=
-            1)
-          taken[std::size_t(r) * width + std::size_t(c)] = true;
+    for (int z = low[0]; z <= high[0]; ++z)
+      for (int y = low[1]; y <= high[1]; ++y)
+        for (int x = low[2]; x <= high[2]; ++x)
+          if (std::hypot(share(z, 0), share(y, 1), share(x, 2)) <= 1)
+            taken[pixel_of({z, y, x})] = true;
   }
   return peaks;
 }

@@ -23,6 +23,10 @@ struct MatchOptions {
   std::filesystem::path map, out;
   std::vector<std::filesystem::path> micrographs;
   std::optional<std::filesystem::path> star;
+  std::vector<std::filesystem::path> tomograms;
+  std::optional<double> tilt_min, tilt_max;         ///< degrees; absent: -60 and 60
+  std::optional<std::filesystem::path> tilt_angles; ///< of single views
+  int block_size = 256;                             ///< voxels a side of tomograms that are searched together
   OpticsOptions optics;
   ParticleContrast contrast = ParticleContrast::Dark;
   std::optional<double> voxel_size; ///< Angstrom, of the map
@@ -37,7 +41,7 @@ struct MatchOptions {
   std::string picture_ending = ".png";
 };
 
-/// Searches all micrographs and writes peaks, maps and pictures. Returns a line about it.
+/// Searches all micrographs, or all tomograms, and writes peaks, maps and pictures. Returns a line about it.
 std::string match(const Space& space, const MatchOptions& options, Provenance& provenance, Timings& timings);
 
 } // namespace Bracewell::Examples

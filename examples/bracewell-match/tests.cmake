@@ -1,6 +1,6 @@
 bracewell_program(match_check ${CMAKE_CURRENT_LIST_DIR}/tests/check.cpp LIBRARIES bracewell_examples_common)
 
-foreach(case found star errors)
+foreach(case found star errors tomogram tomogram_noise)
   add_test(NAME match_${case}
     COMMAND ${CMAKE_CURRENT_LIST_DIR}/tests/run ${case} $<TARGET_FILE:bracewell-match> $<TARGET_FILE:match_check>)
 endforeach()

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "bracewell-tomography/scan.hpp"
 
-#include "bracewell-tomography/angle_text.hpp"
+#include "common/angle_text.hpp"
 #include "common/input_error.hpp"
 #include "common/median.hpp"
 #include "common/pipeline.hpp"

@@ -23,12 +23,31 @@ inline double last_shell(const std::vector<double>& correlation) {
   return static_cast<double>(below - correlation.begin()) - 1;
 }
 
-/// Powers per shell of what backproject gathered of two half sets [1, P, P, P/2+1], of images whose box is P over the
-/// oversampling. `energy` is kernel_energy of the kernel.
-SignalAndNoise powers_of_halves(const Space& space,
-                                const std::array<Part<const Kokkos::complex<float>****>, 2>& data,
-                                const std::array<Part<const float****>, 2>& weight, double oversampling,
-                                double energy);
+/// Powers per shell of what backproject gathered of two half sets [B, (P,) P, P/2+1], of images whose box is P over the
+/// oversampling; of all B together. `energy` is kernel_energy of the kernel.
+template <class Data, class Weight>
+SignalAndNoise powers_of_halves(const Space& space, const std::array<Data, 2>& data,
+                                const std::array<Weight, 2>& weight, double oversampling, double energy) {
+  const std::size_t shells = data[0].extent(1) / 2 + 1, batches = data[0].extent(0);
+  const DeviceView<double***> moments("Bracewell::examples::moments", batches, shells, half_set_moment_count);
+  const DeviceView<double**> prior("Bracewell::examples::prior", batches, shells);
+  SignalAndNoise powers;
+  shell_averages(space, weight[0], prior);
+  for (int round = 0; round < 2; ++round) { // weighed by what was found the first time
+    half_set_moments(space, data[0], weight[0], data[1], weight[1], moments, prior);
+    const auto host = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), moments);
+    // The kernel reaches one element beyond the last samples, which are not all around those next to the limit.
+    std::vector<double> sums(host.size() / batches, 0.0);
+    for (std::size_t i = 0; i < host.size(); ++i)
+      sums[i % sums.size()] += host.data()[i];
+    powers = signal_and_noise(sums, energy, shells - 2);
+    const auto curve = shell_curve(space, wiener_prior(powers, oversampling, 1));
+    for (std::size_t b = 0; b < batches; ++b)
+      Kokkos::deep_copy(space, Kokkos::subview(prior, b, Kokkos::ALL),
+                        Kokkos::subview(curve, 0, Kokkos::ALL));
+  }
+  return powers;
+}
 
 /// The divisor of data with these weights [1, P, P, P/2+1], by at most so many steps of an equaliser, until weights are
 /// within `even` of one. `averages` [1, shells], `spectrum` and `volume` are overwritten; the prior may be empty.

@@ -311,8 +311,8 @@ std::vector<StageTime> Reconstruction::insert_all() {
 
 /// Powers per shell of the two half sets as they are.
 SignalAndNoise Reconstruction::measure(double energy) {
-  return powers_of_halves(space_, {halves_[0].data, halves_[1].data}, {halves_[0].weight, halves_[1].weight},
-                          double(padded_) / box_, energy);
+  return powers_of_halves(space_, std::array{halves_[0].data, halves_[1].data},
+                          std::array{halves_[0].weight, halves_[1].weight}, double(padded_) / box_, energy);
 }
 
 /// Average weights of the shells of both half sets, none less than a millionth of the largest.

@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: MIT
-"""2D classes by likelihood: images against K class averages at all angles in the plane and shifts, with CTF, from random splits.
+"""2D classes by likelihood: images against K class averages at all angles in the plane and shifts, with CTF, from single images.
 
 Every image counts in all classes, angles and shifts by its posterior (`bracewell.Expectation` with images as references; Scheres et
-al., J. Mol. Biol. 348 (2005) 139). Averages are regularised by the signal and noise of half sets, shell by shell. The images are
-simulated views of a molecule from some directions, so that the share of images in the right class is known.
+al., J. Mol. Biol. 348 (2005) 139). Averages are regularised by the signal that all classes have in common, shell by shell. Each start
+lets three single images for each class compete; of all classes the ones stay that explain the images best together. The images are
+simulated views of a molecule from some directions, so that the share of images in the right class is known. For the same with files see
+bracewell-classify --dimensions 2.
 
 python classes_2d.py [IMAGES SIZE SNR PICTURE], by default 240 24 0.2 and no picture; a picture is a PGM file: a row of true views
 and one of averages
@@ -63,62 +65,107 @@ def shells_of(size):
 
 
 def maximise(halves, size):
-    """Averages [K, n, n] of the sums of two half sets, regularised by what these have in common."""
-    (first, w1), (second, w2) = halves
+    """Averages [K, n, n] of the sums of two half sets, regularised by the signal that all classes have in common."""
+    (d1, w1), (d2, w2) = halves
     shells = shells_of(size)
-    result = []
-    for d1, d2, a, b in zip(first, second, w1, w2):
-        mean = np.bincount(shells.ravel(), (a + b).ravel()) / np.bincount(shells.ravel())
-        one, two = d1 / (a + mean[shells] / 10 + 1e-9), d2 / (b + mean[shells] / 10 + 1e-9)
-        cross, p1, p2 = (np.bincount(shells.ravel(), x.ravel()) for x in ((one * two.conj()).real, abs(one)**2, abs(two)**2))
-        correlation = np.clip(cross / np.sqrt(p1 * p2 + 1e-30), 0.01, 0.999)
-        prior = mean * (1 - correlation) / (2 * correlation)  # over signal, both halves
-        volume = np.fft.fftshift(np.fft.irfft2((d1 + d2) / (a + b + prior[shells] + 1e-9), s=(2 * size, 2 * size)))
-        at = slice(size - size // 2, 2 * size - size // 2)
-        fall = np.sinc((np.arange(size) - size // 2) / (2 * size))**2
-        result.append(volume[at, at] / np.outer(fall, fall))
-    return np.stack(result)
+
+    def total(values):
+        return np.bincount(shells.ravel(), values.reshape(len(d1), -1).sum(0))
+
+    mean = total(w1 + w2) / np.bincount(shells.ravel()) / (2 * len(d1))
+    g1, g2 = (1 / (w + mean[shells] + 1e-9) for w in (w1, w2))
+    one, two = d1 * g1, d2 * g2
+    signal = total((one * two.conj()).real) / (total(w1 * g1 * w2 * g2) + 1e-9)
+    noise = (total(abs(one)**2 + abs(two)**2) - signal * total((w1 * g1)**2 + (w2 * g2)**2)) / (total(w1 * g1**2 + w2 * g2**2) + 1e-9)
+    # Of a sample of weight one; the doubled box has four elements for each of the image's.
+    prior = np.clip(np.maximum(noise, 0) / np.maximum(signal, 1e-9) / 4, 1e-3 * mean, 50 * mean)
+    volume = np.fft.fftshift(np.fft.irfft2((d1 + d2) / (w1 + w2 + prior[shells] + 1e-9), s=(2 * size, 2 * size)), axes=(1, 2))
+    at = slice(size - size // 2, 2 * size - size // 2)
+    fall = np.sinc((np.arange(size) - size // 2) / (2 * size))**2
+    return volume[:, at, at] / np.outer(fall, fall)
 
 
-def classify(spectra, ctf, classes, seed, iterations=20, angles=30, reach=2.0):
-    """Averages, class shares of images and log-evidence, from a random split."""
-    rng = np.random.default_rng(seed)
-    count, size = spectra.shape[:2]
-    turns = np.arange(angles) * 2 * np.pi / angles
-    matrices = np.stack([[np.cos(turns), -np.sin(turns)], [np.sin(turns), np.cos(turns)]]).transpose(2, 0, 1).astype(np.float32, order="C")
-    steps = np.arange(-reach, reach + 1)
-    shifts = np.stack(np.meshgrid(steps, steps, indexing="ij"), -1).reshape(-1, 2).astype(np.float32)
-    half = [slice(0, count // 2), slice(count // 2, count)]
-    noise = np.repeat((np.abs(spectra)**2).mean() / 2, size).astype(np.float32)[None]
-    sizes = np.full(classes, 1 / classes, np.float32)
-    # Random classes at random angles: nearly round averages.
-    split, angle = rng.integers(classes, size=count), rng.integers(angles, size=count)
-    halves = []
-    for part in half:
-        sums = [bracewell.backproject((ctf * spectra)[part][split[part] == k][None], matrices[angle[part][split[part] == k]][None],
-                                      weights=(ctf**2)[part][split[part] == k][None], shape=(2 * size, 2 * size),
-                                      oversampling=2, interpolation="linear") for k in range(classes)]
-        halves.append(tuple(np.concatenate(arrays) for arrays in zip(*sums)))
-    steps = [bracewell.Expectation(spectra[part], noise, shifts, filters=ctf[part], best=0, oversampling=2, radius=size / 2 - 1)
-             for part in half]
-    averages = maximise(halves, size)
-    for iteration in range(iterations):
-        temperature = (3, 2, 1.5)[iteration] if iteration < 3 else 1
+class Classification:
+    """Images, and what they are compared at."""
+
+    def __init__(self, spectra, ctf, angles=30, reach=2.0):
+        count, self.size = spectra.shape[:2]
+        self.spectra, self.ctf = spectra, ctf
+        turns = np.arange(angles) * 2 * np.pi / angles
+        self.matrices = np.stack([[np.cos(turns), -np.sin(turns)], [np.sin(turns), np.cos(turns)]]).transpose(2, 0, 1).astype(
+            np.float32, order="C")
+        steps = np.arange(-reach, reach + 1)
+        shifts = np.stack(np.meshgrid(steps, steps, indexing="ij"), -1).reshape(-1, 2).astype(np.float32)
+        self.half = [slice(0, count // 2), slice(count // 2, count)]
+        self.first_noise = np.repeat((np.abs(spectra)**2).mean() / 2, self.size).astype(np.float32)[None]
+        self.noise = self.first_noise
+        self.steps = [bracewell.Expectation(spectra[part], self.noise, shifts, filters=ctf[part], best=0, oversampling=2,
+                                            radius=self.size / 2 - 1) for part in self.half]
+
+    def run(self, averages, sizes, wanted, temperature=1):
         reference = bracewell.PreparedReference(padded(averages), interpolation="linear")
-        halves, shares, sums, evidence = [], np.zeros((count, classes)), 0, 0.0
-        for part, step in zip(half, steps):
-            step.set_images(spectra[part], np.float32(temperature) * noise, ctf[part])
-            found = step.run(reference, matrices, class_priors=sizes,
-                             wanted=("log_evidence", "class_shares", "volumes", "shell_sums"))
-            halves.append((found.data, found.weight))
-            shares[part] = found.class_shares
-            sums = sums + found.shell_sums.sum(0) @ [1, -2, 1]
-            evidence += found.log_evidence.sum()
-        of_shell = 2 * count * steps[0].shell_sizes
-        noise[0, :len(sums)] = np.where(of_shell > 0, sums / np.maximum(of_shell, 1), noise[0, :len(sums)])
-        sizes = shares.mean(0).astype(np.float32)
-        averages = maximise(halves, size)
-    return averages, shares, evidence
+        for part, step in zip(self.half, self.steps):
+            step.set_images(self.spectra[part], np.float32(temperature) * self.noise, self.ctf[part])
+            yield step.run(reference, self.matrices, class_priors=sizes.astype(np.float32), wanted=wanted)
+
+    def evidence(self, average):
+        """Log-evidence of every image in one class."""
+        return np.concatenate([found.log_evidence for found in self.run(average[None], np.ones(1), ("log_evidence",))])
+
+    def iterate(self, averages, sizes, temperature=1):
+        """New averages, class shares of images, and log-evidence."""
+        found = list(self.run(averages, sizes, ("log_evidence", "class_shares", "volumes", "shell_sums"), temperature))
+        sums = sum(one.shell_sums.sum(0) for one in found) @ [1, -2, 1]
+        of_shell = 2 * len(self.spectra) * self.steps[0].shell_sizes
+        self.noise = self.noise.copy()
+        self.noise[0, :len(sums)] = np.where(of_shell > 0, sums / np.maximum(of_shell, 1), self.noise[0, :len(sums)])
+        shares = np.concatenate([one.class_shares for one in found])
+        return maximise([(one.data, one.weight) for one in found], self.size), shares, sum(one.log_evidence.sum() for one in found)
+
+
+def best_together(evidence, wanted):
+    """The columns of evidence [N, M] that explain the rows best, each row by its best column: one by one, then by exchanges."""
+    chosen = []
+
+    def add():
+        free = (k for k in range(evidence.shape[1]) if k not in chosen)
+        chosen.append(max(free, key=lambda k: evidence[:, chosen + [k]].max(1).sum()))
+        return evidence[:, chosen].max(1).sum()
+
+    most = [add() for _ in range(wanted)][-1]
+    unchanged = 0
+    while unchanged < wanted:
+        chosen.pop(0)
+        now = add()
+        unchanged = unchanged + 1 if now <= most else 0
+        most = max(most, now)
+    return chosen
+
+
+def classify(spectra, ctf, classes, starts=3, iterations=12, seed=0):
+    """Averages, class shares of images and log-evidence of every start."""
+    rng = np.random.default_rng(seed)
+    work = Classification(spectra, ctf)
+    size, worst, results = spectra.shape[1], np.arange(len(spectra)), []
+    for start in range(starts):
+        work.noise = work.first_noise
+        seeds = rng.choice(worst, 3 * classes, replace=False)
+        single = np.fft.irfft2(spectra[seeds] * ctf[seeds] / (ctf[seeds]**2 + 1), s=(size, size))
+        averages, sizes = np.fft.fftshift(single, axes=(1, 2)), np.full(len(seeds), 1 / len(seeds))
+        for temperature in (1, 1.5, 1, 1):
+            averages, shares, _ = work.iterate(averages, sizes, temperature)
+            sizes = shares.mean(0)
+        if results:
+            averages = np.concatenate([averages, max(results, key=lambda one: one[2])[0]])
+        evidence = np.stack([work.evidence(one) for one in averages], 1)
+        chosen = best_together(evidence, classes)
+        worst = np.argsort(evidence[:, chosen].max(1))[:len(spectra) // 2]  # are seeds of the next start
+        averages, sizes = averages[chosen], np.full(classes, 1 / classes)
+        for _ in range(iterations):
+            averages, shares, total = work.iterate(averages, sizes)
+            sizes = shares.mean(0)
+        results.append((averages, shares, total))
+    return results
 
 
 def right_share(shares, which):
@@ -136,9 +183,9 @@ def right_share(shares, which):
 
 def main(count=240, size=24, snr=0.2, picture=None, directions=3, starts=3):
     spectra, ctf, which, truth = views(np.random.default_rng(5), count, size, directions, 1 / snr)
-    results = [classify(spectra, ctf, directions, seed) for seed in range(starts)]
-    for seed, (_, shares, evidence) in enumerate(results):
-        print(f"start {seed + 1}: log-evidence {evidence:.0f}, {100 * right_share(shares, which)[0]:.1f} % in the right class")
+    results = classify(spectra, ctf, directions, starts)
+    for start, (_, shares, evidence) in enumerate(results):
+        print(f"start {start + 1}: log-evidence {evidence:.0f}, {100 * right_share(shares, which)[0]:.1f} % in the right class")
     averages, shares, _ = max(results, key=lambda one: one[2])
     right, order = right_share(shares, which)
     print(f"{count} images of {size} pixels, signal over noise {snr:g}: {100 * right:.1f} % in the right class")

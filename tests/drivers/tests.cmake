@@ -13,11 +13,9 @@ target_link_libraries(test_drivers_faults PRIVATE bracewell_warnings ${CMAKE_DL_
 target_compile_options(test_drivers_faults PRIVATE -fno-sanitize=all)
 target_link_options(test_drivers_faults PRIVATE -fno-sanitize=all)
 
-file(GLOB driver_sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_LIST_DIR}/programs/*.cpp)
-foreach(source ${driver_sources})
-  cmake_path(GET source STEM name)
-  set(name test_drivers_${name})
-  bracewell_program(${name} ${source} LIBRARIES bracewell_test_main bracewell_examples_cryoem)
+file(GLOB driver_sources CONFIGURE_DEPENDS RELATIVE ${CMAKE_CURRENT_SOURCE_DIR} drivers/programs/*.cpp)
+bracewell_tests(drivers ${driver_sources} LIBRARIES bracewell_examples_cryoem)
+foreach(name ${programs_of_drivers})
   target_compile_definitions(${name} PRIVATE
     BRACEWELL_CLASSIFY="$<TARGET_FILE:bracewell-classify>"
     BRACEWELL_MATCH="$<TARGET_FILE:bracewell-match>"
@@ -31,9 +29,11 @@ foreach(source ${driver_sources})
     BRACEWELL_MPIEXEC="$<$<BOOL:${MPI_CXX_FOUND}>:${MPIEXEC_EXECUTABLE}>")
   add_dependencies(${name} bracewell-classify bracewell-match bracewell-project bracewell-ptychography bracewell-reconstruct bracewell-refine
     bracewell-star bracewell-tomography test_drivers_faults)
-  add_test(NAME ${name} COMMAND ${name})
+endforeach()
+foreach(source ${driver_sources})
+  cmake_path(GET source STEM name)
   # Much of their time one thread works: two run side by side, long ones first.
-  set_tests_properties(${name} PROPERTIES SKIP_RETURN_CODE 4 # Catch2's, when everything was skipped
+  set_tests_properties(test_drivers_${name} PROPERTIES SKIP_RETURN_CODE 4 # Catch2's, when everything was skipped
     PROCESSORS 1 COST 1 ENVIRONMENT "OMP_WAIT_POLICY=passive;${bracewell_mpi_environment}")
 endforeach()
 

@@ -5,10 +5,10 @@ endif()
 set(program_readers ${PROJECT_SOURCE_DIR}/examples/bracewell-ptychography/measurement.cpp
   ${PROJECT_SOURCE_DIR}/examples/bracewell-ptychography/other_formats.cpp
   ${PROJECT_SOURCE_DIR}/examples/bracewell-ptychography/object_file.cpp
-  ${PROJECT_SOURCE_DIR}/examples/bracewell-tomography/angle_text.cpp
   ${PROJECT_SOURCE_DIR}/examples/bracewell-tomography/frame_stack.cpp
   ${PROJECT_SOURCE_DIR}/examples/bracewell-tomography/scan.cpp)
 target_sources(test_fuzz_seeds PRIVATE ${program_readers})
+bracewell_joined(test_fuzz_seeds 8)
 target_compile_definitions(test_fuzz_seeds PRIVATE BRACEWELL_FUZZ_FOUND="${CMAKE_CURRENT_LIST_DIR}/found")
 
 # The targets of libFuzzer, fuzz_<name>, are built where its instrumentation is on: by the preset "fuzz".

@@ -5,6 +5,7 @@ foreach(operators projectors tomography ptychography)
   file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/golden/${operators}/*.cpp)
   target_sources(golden_${operators} PRIVATE ${sources})
   target_link_libraries(golden_${operators} PRIVATE nlohmann_json::nlohmann_json)
+  bracewell_joined(golden_${operators} 4)
 endforeach()
 
 # golden_test(name operators data): compares with the golden data of that name.

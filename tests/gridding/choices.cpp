@@ -97,6 +97,8 @@ TEST_CASE("on GPUs sorted samples are spread by teams that own boxes where that 
   const Bracewell::SortedWork eight{.points = 1e6,
                                     .slices = 8,
                                     .largest_bin = 480,
+                                    .mean_bin = 145,
+                                    .width = 6,
                                     .dimensions = 3,
                                     .order = SampleOrder::SlicesFirst,
                                     .value_bytes = 4,
@@ -131,20 +133,62 @@ TEST_CASE("on GPUs sorted samples are spread by teams that own boxes where that 
     for (const int dimensions : {1, 2})
       CHECK(with([&](auto& work) { work.dimensions = dimensions; }) == Bins);
   }
-  const auto one = [&](double points, double size, int value_bytes, double largest_bin) {
+  // A bin with many more samples than the others holds up a team.
+  const auto crowded = [&](int value_bytes, double largest_bin) {
     return choice([&](auto& work) {
-      work.slices = 1, work.points = points, work.cells = size * size * size, work.value_bytes = value_bytes,
-      work.largest_bin = largest_bin;
+      work.slices = 1, work.points = 1e5, work.cells = 300. * 300 * 300, work.mean_bin = 4,
+      work.value_bytes = value_bytes, work.largest_bin = largest_bin;
     });
   };
-  CHECK(one(1e7, 400, 4, 214) == MatrixBoxes);
-  CHECK(one(2e6, 300, 4, 108) == MatrixBoxes);
-  CHECK(one(1e7, 300, 4, 430) == Bins);
-  CHECK(one(1e7, 350, 4, 312) == Bins);
-  CHECK(one(5e6, 350, 8, 287) == MatrixBoxes);
-  CHECK(one(2e7, 350, 8, 1009) == MatrixBoxes);
-  for (const int value_bytes : {4, 8})
-    CHECK(one(1e5, 300, value_bytes, 6275) == Bins);
+  for (const int value_bytes : {4, 8}) {
+    CHECK(crowded(value_bytes, 12) == MatrixBoxes);
+    CHECK(crowded(value_bytes, 6275) == Bins);
+  }
+}
+
+TEST_CASE("on GPUs one slice goes to matrix units where they were faster on an H200") {
+  // docs/lab/smaller-house.md (whole transforms) and docs/lab/gridding-and-tomography.md (spreading): random points, what the grid and
+  // the kernel were, and how many times as long as matrices bins took. A choice that takes 3 % longer is none.
+  struct Row {
+    int value_bytes, width;
+    double points, size, ratio;
+  };
+  const Row rows[] = {
+      {4, 5, 1e5, 96, 3.0},   {4, 5, 1e6, 96, 0.97},   {4, 7, 1e6, 112, 1.23}, {4, 7, 1e7, 112, 0.68},
+      {4, 8, 1e5, 192, 2.9},  {4, 5, 1e6, 192, 1.11},  {4, 8, 1e6, 192, 1.37}, {4, 8, 1e5, 384, 2.9},
+      {4, 5, 1e6, 384, 1.8},  {4, 8, 1e6, 384, 2.7},   {4, 8, 1e7, 384, 1.19}, {8, 11, 1e6, 112, 1.7},
+      {8, 11, 1e6, 224, 2.4}, {8, 13, 1e6, 384, 10.8}, {4, 5, 1e7, 300, 0.74}, {4, 5, 2e6, 300, 1.64},
+      {4, 5, 1e5, 96, 5.2},   {4, 8, 1e7, 400, 1.34},  {4, 8, 1e7, 350, 0.98}, {4, 8, 1e7, 256, 1.02},
+      {4, 8, 1e6, 256, 2.7},  {4, 8, 1e5, 256, 7.7},   {8, 11, 5e6, 350, 2.3}, {8, 11, 2e7, 350, 1.84},
+      {8, 11, 1e6, 224, 2.8}, {8, 11, 1e5, 224, 8.1}};
+  for (const Row& row : rows) {
+    CAPTURE(row.value_bytes, row.width, row.points, row.size, row.ratio);
+    const double cells = row.size * row.size * row.size, mean = row.points * 16 * 8 * 8 / cells;
+    const auto chosen = Bracewell::choose_sorted_strategy({.points = row.points,
+                                                           .slices = 1,
+                                                           .largest_bin = mean + 5 * std::sqrt(mean),
+                                                           .mean_bin = mean,
+                                                           .width = row.width,
+                                                           .dimensions = 3,
+                                                           .order = SampleOrder::SlicesFirst,
+                                                           .value_bytes = row.value_bytes,
+                                                           .lanes = 270336,
+                                                           .cells = cells,
+                                                           .boxes = true,
+                                                           .matrices = true});
+    const bool matrices = chosen == GriddingStrategy::MatrixBoxes;
+    CHECK((matrices || chosen == GriddingStrategy::Bins));
+    CHECK((matrices ? row.ratio : 1 / row.ratio) > 0.97);
+    const auto expected = Bracewell::choose_gridding_strategy({.points = row.points,
+                                                               .slices = 1,
+                                                               .cells = cells,
+                                                               .width = row.width,
+                                                               .dimensions = 3,
+                                                               .host = false,
+                                                               .matrices = true,
+                                                               .value_bytes = row.value_bytes});
+    CHECK(Bracewell::Impl::sorts_into_bins(expected));
+  }
 }
 
 TEST_CASE("sorted samples are interpolated by the machine for samples that lie as close") {

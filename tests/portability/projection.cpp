@@ -111,6 +111,7 @@ expect<Bracewell::CatmullRom, Kokkos::complex<double>>(const Arguments<double>&,
                                                        const Arguments<double>::View<double*>&);
 
 template class Bracewell::TemplateMatching<Kokkos::DefaultExecutionSpace, float>;
+template class Bracewell::TemplateMatching<Kokkos::DefaultExecutionSpace, float, 3>;
 
 // Building blocks in kernels of one's own.
 

@@ -7,6 +7,7 @@
 #include <bracewell/geometry/pose_gradients.hpp>
 #include <bracewell/geometry/rotation_vector.hpp>
 #include <bracewell/geometry/symmetrise.hpp>
+#include <bracewell/impl/host_tasks.hpp>
 #include <bracewell/interpolation/catmull_rom.hpp>
 #include <bracewell/optimize/adam.hpp>
 #include <bracewell/optimize/least_squares.hpp>
@@ -111,6 +112,18 @@ void every_pose_gradient(const Space& space, const Poses<T>& angles, const Poses
   Bracewell::Overlaps<Space, Kokkos::complex<T>>(space, processes, {{}})
       .sum(space, Kokkos::View<Kokkos::complex<T>**, Kokkos::LayoutRight, Space>("none", 0, 0));
 }
+
+/// Work of the host beside the GPU's, as the Python module has both. Kokkos before 5.2 counts by std::size_t.
+struct HostWork {
+  KOKKOS_FUNCTION void operator()(int) const {}
+};
+
+template <class Host>
+void launch_on_host(const Host& host) {
+  Bracewell::Impl::launch_kernel(
+      "work", Kokkos::RangePolicy<Host, Kokkos::IndexType<std::size_t>>(host, 0, 3), HostWork());
+}
+template void launch_on_host(const Kokkos::DefaultHostExecutionSpace&);
 
 template void every_operator<float>(const Space&, const Volumes<float>&, const Volumes<float>&,
                                     const Volumes<Kokkos::complex<float>>&, const Volumes<float>&,

@@ -1,5 +1,8 @@
 // What the tests of bracewell-match need:
 //   match_check simulate FOLDER NOISE  map.mrc, micrograph.mrc (193 x 160 pixels, dark particles) and truth.star
+//   match_check tomogram FOLDER NOISE  small.mrc, tomogram.mrc (64 x 50 x 42 voxels, views from -60 to 40 degrees, an X-ray),
+//                                      views.tlt and tomogram.star; noise.mrc has the noise alone
+//   match_check above SCORES THRESHOLD how many voxels are
 //   match_check compare FOUND TRUTH PIXELS DEGREES
 //   match_check grid                   of orientations: covers all rotations with every symmetry
 // Molecules are Gaussian atoms. Their projections are drawn in closed form; the contrast transfer goes on by an FFT.
@@ -15,6 +18,7 @@
 #include <cmath>
 #include <cstdio>
 #include <exception>
+#include <fstream>
 #include <numbers>
 #include <random>
 #include <string>
@@ -63,19 +67,34 @@ Matrix axes(double rot, double tilt, double psi) {
 }
 
 struct Particle {
-  double x, y, rot, tilt, psi;
+  double x, y, rot, tilt, psi, z = 0;
 };
+
+void write_map(const std::string& path, const std::vector<Atom>& atoms, int size) {
+  std::vector<float> map(std::size_t(size * size * size));
+  for (int i = 0; i < size * size * size; ++i)
+    for (const Atom& atom : atoms) {
+      const double dx = i % size - size / 2 - atom.x, dy = i / size % size - size / 2 - atom.y,
+                   dz = i / size / size - size / 2 - atom.z;
+      map[std::size_t(i)] += float(std::exp(-(dx * dx + dy * dy + dz * dz) / (2 * sigma * sigma)));
+    }
+  write_volume(path, map, {size, size, size}, {.pixel_size = pixel});
+}
+
+void write_truth(const std::string& path, const std::vector<Particle>& particles) {
+  StarTable table;
+  table.name = "particles";
+  table.columns = {"rlnCoordinateX", "rlnCoordinateY", "rlnCoordinateZ",
+                   "rlnAngleRot",    "rlnAngleTilt",   "rlnAnglePsi"};
+  for (const Particle& p : particles)
+    for (const double value : {p.x, p.y, p.z, p.rot, p.tilt, p.psi})
+      table.values.push_back(fixed(value));
+  write_star(path, {{table}});
+}
 
 void simulate(const std::string& folder, double noise) {
   const auto atoms = molecule();
-  std::vector<float> map(std::size_t(box * box * box));
-  for (int i = 0; i < box * box * box; ++i)
-    for (const Atom& atom : atoms) {
-      const double dx = i % box - 16 - atom.x, dy = i / box % box - 16 - atom.y,
-                   dz = i / box / box - 16 - atom.z;
-      map[std::size_t(i)] += float(std::exp(-(dx * dx + dy * dy + dz * dz) / (2 * sigma * sigma)));
-    }
-  write_volume(folder + "/map.mrc", map, {box, box, box}, {.pixel_size = pixel});
+  write_map(folder + "/map.mrc", atoms, box);
 
   // Some degrees from orientations of a grid with steps of 18.
   const std::vector<Particle> particles{{40.0, 50.0, 20, 73, 128},
@@ -123,13 +142,65 @@ void simulate(const std::string& folder, double noise) {
   writer.write(pixels);
   writer.close();
 
-  StarTable table;
-  table.name = "particles";
-  table.columns = {"rlnCoordinateX", "rlnCoordinateY", "rlnAngleRot", "rlnAngleTilt", "rlnAnglePsi"};
-  for (const Particle& p : particles)
-    for (const double value : {p.x, p.y, p.rot, p.tilt, p.psi})
-      table.values.push_back(fixed(value));
-  write_star(folder + "/truth.star", {{table}});
+  write_truth(folder + "/truth.star", particles);
+}
+
+void simulate_tomogram(const std::string& folder, double noise) {
+  constexpr int size[3] = {64, 50, 42}; // x, y, z
+  auto atoms = molecule();
+  for (Atom& atom : atoms)
+    atom = {atom.x / 2, atom.y / 2, atom.z / 2};
+  write_map(folder + "/small.mrc", atoms, 16);
+  const std::vector<Particle> particles{{15.4, 12.0, 20, 73, 128, 11.3},
+                                        {41.0, 30.6, 208, 37, 52, 28.0},
+                                        {30.2, 38.0, 108, 125, 307, 14.7},
+                                        {52.0, 14.5, 296.5, 56, 216, 20.0}};
+  write_truth(folder + "/tomogram.star", particles);
+  using Values = Kokkos::View<double****, Kokkos::LayoutRight, Host>;
+  const Host space;
+  std::mt19937 engine(5);
+  std::normal_distribution<double> normal;
+  for (const bool molecules : {true, false}) {
+    const Values values("values", 1, size[2], size[1], size[0]);
+    for (const Particle& particle : particles) {
+      const Matrix a = axes(particle.rot, particle.tilt, particle.psi);
+      for (const Atom& atom : atoms)
+        for (int i = 0; molecules && i < int(values.size()); ++i) {
+          const double x = i % size[0] - particle.x - (a[0] * atom.x + a[1] * atom.y + a[2] * atom.z),
+                       y = i / size[0] % size[1] - particle.y -
+                           (a[3] * atom.x + a[4] * atom.y + a[5] * atom.z),
+                       z = i / size[0] / size[1] - particle.z -
+                           (a[6] * atom.x + a[7] * atom.y + a[8] * atom.z);
+          values.data()[i] -= std::exp(-(x * x + y * y + z * z) / (2 * sigma * sigma)); // dark
+        }
+    }
+    for (int i = 0; i < int(values.size()); ++i)
+      values.data()[i] += noise * normal(engine);
+    const Kokkos::View<Kokkos::complex<double>****, Kokkos::LayoutRight, Host> spectrum(
+        "spectrum", 1, size[2], size[1], size[0] / 2 + 1);
+    FFT<Host, 3, double, Kokkos::complex<double>>(space, {size[2], size[1], size[0]})
+        .execute(space, values, spectrum);
+    for (int z = 0; z < size[2]; ++z)
+      for (int y = 0; y < size[1]; ++y)
+        for (int x = 0; x <= size[0] / 2; ++x) { // a view shows x cos + z sin
+          const double fz = double(z <= size[2] / 2 ? z : z - size[2]) / size[2], fx = double(x) / size[0];
+          const double angle = std::atan(fz / fx) / radians;
+          const bool seen = (x == 0 && z == 0) || (x > 0 && angle >= -60 && angle <= 40);
+          spectrum(0, z, y, x) *= (seen ? 1.0 : 0.0) / double(values.size());
+        }
+    FFT<Host, 3, Kokkos::complex<double>, double>(space, {size[2], size[1], size[0]})
+        .execute(space, spectrum, values);
+    space.fence();
+    std::vector<float> voxels(values.data(), values.data() + values.size());
+    MrcWriter writer(folder + (molecules ? "/tomogram.mrc" : "/noise.mrc"), MrcWriter::Kind::Volume, size[0],
+                     size[1], {.pixel_size = pixel});
+    voxels[777] = 1e7f; // an X-ray
+    writer.write(voxels);
+    writer.close();
+  }
+  std::ofstream views(folder + "/views.tlt");
+  for (int angle = -60; angle <= 40; angle += 2)
+    views << angle << "\n";
 }
 
 std::vector<Particle> particles_of(const std::string& path) {
@@ -139,7 +210,8 @@ std::vector<Particle> particles_of(const std::string& path) {
   for (std::size_t row = 0; row < table.rows(); ++row) {
     const auto number = [&](const char* column) { return std::stod(table.value(row, *table.find(column))); };
     particles.push_back({number("rlnCoordinateX"), number("rlnCoordinateY"), number("rlnAngleRot"),
-                         number("rlnAngleTilt"), number("rlnAnglePsi")});
+                         number("rlnAngleTilt"), number("rlnAnglePsi"),
+                         table.find("rlnCoordinateZ") ? number("rlnCoordinateZ") : 0});
   }
   return particles;
 }
@@ -201,7 +273,7 @@ int compare(const std::string& found_path, const std::string& truth_path, double
   for (const Particle& t : truth) {
     double nearest = 1e9, angle = 0;
     for (const Particle& f : found) {
-      const double distance = std::hypot(f.x - t.x, f.y - t.y);
+      const double distance = std::hypot(f.x - t.x, f.y - t.y, f.z - t.z);
       if (distance >= nearest)
         continue;
       nearest = distance;
@@ -211,7 +283,7 @@ int compare(const std::string& found_path, const std::string& truth_path, double
         trace += a[i] * b[i];
       angle = std::acos(std::clamp((trace - 1) / 2, -1.0, 1.0)) / radians;
     }
-    std::printf("(%.1f, %.1f): %.2f pixels and %.1f degrees away\n", t.x, t.y, nearest, angle);
+    std::printf("(%.1f, %.1f, %.1f): %.2f pixels and %.1f degrees away\n", t.x, t.y, t.z, nearest, angle);
     right = right && nearest < pixels && angle < degrees;
   }
   std::printf("%zu found, %zu there: %s\n", found.size(), truth.size(), right ? "right" : "WRONG");
@@ -226,11 +298,22 @@ int main(int argc, char** argv) {
     const std::vector<std::string> words(argv + 1, argv + argc);
     if (words.size() == 3 && words[0] == "simulate")
       return simulate(words[1], std::stod(words[2])), 0;
+    if (words.size() == 3 && words[0] == "tomogram")
+      return simulate_tomogram(words[1], std::stod(words[2])), 0;
+    if (words.size() == 3 && words[0] == "above") {
+      const auto scores = MrcReader(words[1]).read_volume();
+      const double threshold = std::stod(words[2]);
+      std::printf("%td\n",
+                  std::ranges::count_if(scores, [&](float score) { return double(score) > threshold; }));
+      return 0;
+    }
     if (words.size() == 5 && words[0] == "compare")
       return compare(words[1], words[2], std::stod(words[3]), std::stod(words[4]));
     if (words.size() == 1 && words[0] == "grid")
       return check_grid();
-    std::fprintf(stderr, "match_check grid | simulate FOLDER NOISE | compare FOUND TRUTH PIXELS DEGREES\n");
+    std::fprintf(stderr, "match_check grid | simulate FOLDER NOISE | tomogram FOLDER NOISE | above SCORES "
+                         "THRESHOLD | compare FOUND "
+                         "TRUTH PIXELS DEGREES\n");
   } catch (const std::exception& error) {
     std::fprintf(stderr, "match_check: %s\n", error.what());
   }

@@ -25,6 +25,7 @@ struct GriddingWork {
   bool bins_fit = true;                         ///< whether scratch memory has room for the tiles of bins
   SampleOrder order = SampleOrder::SlicesFirst; ///< of samples in memory
   bool matrices = false;                        ///< whether the GPU has matrix units
+  int value_bytes = 4;                          ///< of a real number: 4 or 8
 };
 
 /// The strategy of a plan that is Automatic, as far as it is known before samples are sorted. Hosts take Bins. GPUs
@@ -38,6 +39,8 @@ struct SortedWork {
   double points;      ///< samples of a slice
   double slices;      ///< of one call
   double largest_bin; ///< samples of a bin, at most
+  double mean_bin;    ///< samples of a bin, on average
+  int width;          ///< of the kernel, in grid points
   int dimensions;     ///< 1, 2 or 3
   SampleOrder order;  ///< of samples in memory
   int value_bytes;    ///< of a real number: 4 or 8
@@ -50,7 +53,7 @@ struct SortedWork {
 /// Bins, OwnedBoxes or MatrixBoxes, for a plan that is Automatic and whose samples are sorted. One team adds a whole box.
 /// A box with too many samples would hold up all others. Several slices are read several times, which takes long if
 /// the slices of many samples lie far apart. Matrices pay in double always, and in float if there are few samples for
-/// the cells of the grid.
+/// the cells of the grid: fewer where taps are few.
 inline GriddingStrategy choose_sorted_strategy(const SortedWork& work);
 
 /// How samples are interpolated. All agree to rounding. From tiles (GPUs, 2D): a team copies a tile of the grid to
@@ -135,6 +138,13 @@ inline double bin_taps(const GriddingWork& work) {
   return row * std::pow(work.width, work.dimensions - 1);
 }
 
+/// Whether one slice of points that do not crowd is spread faster by matrix units than by bins.
+inline bool matrices_pay(double points, double cells, int width, int value_bytes) {
+  constexpr const GpuGriddingTuning& gpu = gpu_gridding_tuning;
+  return value_bytes == 8 ||
+         points <= cells * (width < gpu.matrix_wide ? gpu.matrix_density : gpu.matrix_density_wide);
+}
+
 /// The strategy with bins that is expected before samples are sorted, for points that do not crowd. (Points on rays
 /// crowd; their slices mostly are last.)
 inline GriddingStrategy expected_sorted_strategy(const GriddingWork& work) {
@@ -144,7 +154,8 @@ inline GriddingStrategy expected_sorted_strategy(const GriddingWork& work) {
   if (work.slices >= gpu.owned_slices && work.order == SampleOrder::SlicesFirst &&
       2 * work.points * std::min<double>(work.slices, slices_of_box) * sizeof(float) <= gpu.owned_bytes)
     return GriddingStrategy::OwnedBoxes;
-  if (work.matrices && work.slices < gpu.owned_slices && work.points <= gpu.matrix_density * work.cells)
+  if (work.matrices && work.slices < gpu.owned_slices &&
+      matrices_pay(work.points, work.cells, work.width, work.value_bytes))
     return GriddingStrategy::MatrixBoxes;
   return GriddingStrategy::Bins;
 }
@@ -256,8 +267,9 @@ inline GriddingStrategy choose_sorted_strategy(const SortedWork& work) {
       2. * work.value_bytes * work.points * std::min<double>(work.slices, Impl::slices_of_box);
   const bool owned = work.boxes && work.slices >= gpu.owned_slices && (last || bytes <= gpu.owned_bytes) &&
                      shared(gpu.owned_share);
-  const bool matrices = work.matrices && shared(gpu.matrix_share) &&
-                        (in_double || work.points <= gpu.matrix_density * work.cells);
+  const bool even = shared(gpu.matrix_share) || work.largest_bin <= gpu.matrix_even * work.mean_bin;
+  const bool matrices =
+      work.matrices && even && Impl::matrices_pay(work.points, work.cells, work.width, work.value_bytes);
   if (owned && !(matrices && in_double && !last))
     return GriddingStrategy::OwnedBoxes;
   return matrices ? GriddingStrategy::MatrixBoxes : GriddingStrategy::Bins;

@@ -84,12 +84,13 @@ template <class Policy>
 template <class Policy>
 [[gnu::noinline]] void launch_host_blocks(const Policy& policy, const Label& label, const void* functor,
                                           void (*call)(const void*, std::int64_t, std::int64_t)) {
-  const std::int64_t count = policy.end() - policy.begin(), threads = policy.space().concurrency();
+  const auto begin = std::int64_t(policy.begin()), end = std::int64_t(policy.end());
+  const std::int64_t count = end - begin, threads = policy.space().concurrency();
   const std::int64_t block = std::is_same_v<typename Policy::schedule_type::type, Kokkos::Dynamic>
                                  ? std::int64_t(policy.chunk_size())
                                  : std::max<std::int64_t>(1, (count + threads - 1) / threads);
   Kokkos::parallel_for(label, Policy(policy.space(), 0, (count + block - 1) / block).set_chunk_size(1),
-                       HostBlock{functor, call, policy.begin(), policy.end(), block});
+                       HostBlock{functor, call, begin, end, block});
 }
 
 /// Kokkos::parallel_for. On hosts functors share a kernel per schedule, because a compiler takes 0.1 s for each kernel.

@@ -16,15 +16,33 @@
 #include <type_traits>
 #include <vector>
 
+#if defined(__linux__)
+#include <sys/mman.h>
+#endif
+
 namespace Bracewell::Impl {
+
+/// Asks a host's system for large pages, as NumPy does for its arrays: Linux mostly gives them to those alone who ask. A
+/// megabyte takes 256 page faults otherwise, half of the time of a plan of many points.
+inline void ask_for_large_pages([[maybe_unused]] char* memory, [[maybe_unused]] std::size_t bytes) {
+#if defined(__linux__) && defined(MADV_HUGEPAGE)
+  constexpr std::size_t least = 1 << 20, page = 1 << 16; // a multiple of small pages everywhere
+  const std::size_t before = (page - reinterpret_cast<std::uintptr_t>(memory) % page) % page;
+  if (bytes >= least)
+    (void)madvise(memory + before, (bytes - before) / page * page, MADV_HUGEPAGE);
+#endif
+}
 
 /// Uninitialised bytes of an execution space. Views of all types share this function, because a compiler takes 0.1 s for the
 /// allocation of each type.
 template <class Space>
 [[gnu::noinline]] Kokkos::View<char*, typename Space::memory_space>
 device_memory(const Space& space, const std::string& label, std::size_t bytes) {
-  return Kokkos::View<char*, typename Space::memory_space>(
+  const Kokkos::View<char*, typename Space::memory_space> memory(
       Kokkos::view_alloc(space, Kokkos::WithoutInitializing, label), bytes);
+  if constexpr (is_host<Space>)
+    ask_for_large_pages(memory.data(), bytes);
+  return memory;
 }
 
 /// A View that owns such bytes. Its handle is made of the tracker of Kokkos' View (5.0.2 and 5.2.2 have both).

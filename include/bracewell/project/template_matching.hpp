@@ -18,16 +18,30 @@
 #include <array>
 #include <cmath>
 #include <limits>
+#include <tuple>
 #include <vector>
 
 namespace Bracewell {
 
-/// Micrographs of a TemplateMatching, and the map that it looks for.
+/// Micrographs or tomograms of a TemplateMatching, and the map that it looks for.
 struct TemplateMatchingSizes {
-  int height;            ///< of micrographs
-  int width;             ///< of micrographs
-  double pixel_size = 1; ///< of micrographs, in Angstrom
+  int height;            ///< of micrographs and tomograms
+  int width;             ///< of micrographs and tomograms
+  double pixel_size = 1; ///< of micrographs and tomograms, in Angstrom
   double voxel_size = 1; ///< of the map that references were prepared from, in Angstrom
+  int depth = 1;         ///< of tomograms
+};
+
+/// Frequencies that a tilt series about the y axis measures of a tomogram. The view at angle a shows x cos a + z sin a: it
+/// measures the plane through (cos a, 0, sin a) and y. The zero angle measures z = 0.
+struct TiltWedge {
+  double lowest = -90;             ///< degrees; all planes from the lowest to the highest are measured
+  double highest = 90;             ///< degrees
+  std::vector<double> angles = {}; ///< degrees; where given, these planes are measured, and no others
+  /// Cycles per pixel: how thick planes are. One over the diameter of the molecule in pixels, within which it knows no finer
+  /// frequencies. A frequency at a distance d from a plane has a share of max(0, 1 - d / thickness). The shares of planes add
+  /// up to at most 1.
+  double thickness = 0;
 };
 
 /// Options of TemplateMatching.
@@ -35,12 +49,16 @@ struct TemplateMatchingOptions {
   /// Frequencies up to this one are compared, in cycles per pixel of the micrograph, at most up to the Nyquist limits
   /// of the micrograph and of the map.
   double limit = 0.5;
+  /// Nyquist frequency of the correlations, in cycles per pixel; it is rounded up to a fast size of transforms. 0: the limit.
+  double nyquist = 0;
   /// Bytes for the spectra and correlations of a batch of orientations; a batch has at least one. 0: 2 GiB on GPUs, 64 MiB
   /// on hosts.
   std::int64_t bytes = 0;
+  TiltWedge wedge = {}; ///< of tomograms
 };
 
-/// What TemplateMatching::results writes, each [rows, columns] of the plan. It writes only the arrays that are given.
+/// What TemplateMatching::results writes, each [rows, columns] of the plan, of tomograms [layers, rows, columns]. It writes
+/// only the arrays that are given.
 template <class T, class MemorySpace>
 struct TemplateMatches {
   Array<T, MemorySpace> scores = {};     ///< (maximum - mean) / deviation; 0 where the deviation is 0
@@ -72,22 +90,29 @@ inline double false_positive_threshold(double trials, double expected = 1) {
 namespace Impl {
 
 /// The frequencies that are compared, on the grid of correlations.
+template <int Dim>
 struct MatchedBand {
-  HalfSpectrumLayout<2> grid; ///< of correlations
-  int size[2];                ///< of the micrograph (x, y)
-  int most[2];                ///< frequency below both Nyquist limits (x, y)
-  double limit;               ///< cycles per pixel of the micrograph
+  HalfSpectrumLayout<Dim> grid; ///< of correlations
+  int size[Dim];                ///< of the micrograph (x, y[, z])
+  int most[Dim];                ///< frequency below both Nyquist limits (x, y[, z])
+  double limit;                 ///< cycles per pixel of the micrograph
 
-  /// The last column of row y that is compared; -1: none.
-  KOKKOS_FUNCTION int last_column(int y) const {
-    const double across = double(y) / size[1], rest = limit * limit - across * across;
-    if (rest < 0 || Kokkos::abs(y) > most[1])
-      return -1;
-    return Kokkos::min(static_cast<int>(Kokkos::sqrt(rest) * size[0] + 1e-9), most[0]);
+  /// Rows of the grid.
+  KOKKOS_FUNCTION int rows() const { return grid.size[1] * (Dim == 3 ? grid.size[Dim - 1] : 1); }
+  /// Sizes of the micrograph's own half spectrum.
+  Box<Dim> box() const {
+    Box<Dim> result{{}, size[0] / 2 + 1, 1};
+    std::copy(size, size + Dim, result.size);
+    return result;
   }
+};
 
-  /// Whether an element of row y, whose last column is given, is compared; the zero frequency is not.
-  KOKKOS_FUNCTION static bool within(int x, int y, int last) { return x <= last && (x != 0 || y != 0); }
+/// What share_of needs of a TiltWedge.
+struct MeasuredShare {
+  double low[2], high[2]; ///< cosine and sine of the angles
+  const double* planes;   ///< [count, 2] the same
+  int count;              ///< of planes; -1: all from low to high
+  double thickness;       ///< cycles per pixel
 };
 
 } // namespace Impl
@@ -111,13 +136,23 @@ struct MatchedBand {
 /// the map's centre, floor(n/2). The micrograph is periodic: within half a box of an edge the scores also see the opposite
 /// edge. Movable; for one instance at a time.
 ///
-/// @tparam T  float, or double
-template <class ExecutionSpace, class T = float>
+/// In tomograms (Dim = 3) P is the spectrum of the map itself, turned, and T = W CTF P / A with the share W of a frequency that
+/// the tilt series measured (TiltWedge). A^2 is the mean of W^2 |X|^2 over that of W^2: noise in what was measured has the
+/// variance 1. The CTF is its value along x at every |k|. Results are [layers, rows, columns].
+///
+/// @tparam T    float, or double
+/// @tparam Dim  2: micrographs, 3: tomograms
+template <class ExecutionSpace, class T = float, int Dim = 2>
 class TemplateMatching {
+  static_assert(Dim == 2 || Dim == 3, "Bracewell::TemplateMatching: Dim: expected 2 or 3, found another.");
   using Memory = typename ExecutionSpace::memory_space;
   using Complex = Kokkos::complex<T>;
   template <class DataType>
   using View = Kokkos::View<DataType, Kokkos::LayoutRight, Memory>;
+  template <class Value>
+  using Grid = View<std::conditional_t<Dim == 3, Value***, Value**>>;
+  template <class Value>
+  using Grids = View<std::conditional_t<Dim == 3, Value****, Value***>>;
 
 public:
   /// The map, padded to twice its box or more; one of the batch.
@@ -127,7 +162,8 @@ public:
   TemplateMatching(const ExecutionSpace& space, const TemplateMatchingSizes& sizes,
                    const TemplateMatchingOptions& options = {});
 
-  /// Takes a micrograph, real [height, width], and forgets the one before, its CTF and its results. Waits.
+  /// Takes a micrograph, real [height, width], or a tomogram [depth, height, width], and forgets the one before, its CTF and
+  /// its results. Waits.
   /// @throws Error on another shape, on values that are not finite (or whose squares are not), and on a micrograph that is
   /// constant
   void set_micrograph(const ExecutionSpace& space, const Array<const T, Memory>& micrograph);
@@ -150,36 +186,50 @@ public:
   /// @throws Error on shapes that do not fit, shared memory, and before a search
   void results(const ExecutionSpace& space, const TemplateMatches<T, Memory>& matches) const;
 
-  int rows() const { return band_.grid.size[1]; }    ///< of correlations
-  int columns() const { return band_.grid.size[0]; } ///< of correlations
+  int layers() const { return Dim == 3 ? band_.grid.size[Dim - 1] : 1; } ///< of correlations
+  int rows() const { return band_.grid.size[1]; }                        ///< of correlations
+  int columns() const { return band_.grid.size[0]; }                     ///< of correlations
   /// Cycles per pixel of the micrograph: the limit that is used.
   double limit() const { return band_.limit; }
   /// Orientations that are taken together.
   int batch() const { return batch_; }
   /// Orientations that were searched since set_micrograph: the next one has this number.
   std::int64_t orientations() const { return orientations_; }
-  /// Root of the mean of |X|^2 in every shell, up to the limit; shell s holds (s - 1/2) / width to (s + 1/2) / width cycles
+  /// A of every shell, up to the limit; shell s holds (s - 1/2) / width to (s + 1/2) / width cycles
   /// per pixel.
   const std::vector<double>& amplitudes() const { return amplitudes_; }
   /// Bytes of memory that it holds; the plan of transforms has as much as the correlations.
   std::size_t memory_bytes() const;
 
 private:
-  static Impl::MatchedBand band_of(const TemplateMatchingSizes& sizes,
-                                   const TemplateMatchingOptions& options) {
+  static Impl::MatchedBand<Dim> band_of(const TemplateMatchingSizes& sizes,
+                                        const TemplateMatchingOptions& options) {
     constexpr Impl::Arguments arguments{"TemplateMatching"};
     arguments.within("sizes.height", sizes.height, 4, 32768);
     arguments.within("sizes.width", sizes.width, 4, 32768);
+    arguments.within("sizes.depth", sizes.depth, Dim == 3 ? 4 : 1, Dim == 3 ? 32768 : 1);
     arguments.positive("sizes.pixel_size", sizes.pixel_size);
     arguments.positive("sizes.voxel_size", sizes.voxel_size);
     arguments.positive("options.limit", options.limit);
     arguments.within("options.limit", options.limit, 0., 0.5);
+    arguments.within("options.nyquist", options.nyquist, 0., 0.5);
     arguments.not_negative("options.bytes", options.bytes);
-    Impl::MatchedBand band;
+    const TiltWedge& wedge = options.wedge;
+    arguments.within("options.wedge.lowest", wedge.lowest, -90., 90.);
+    arguments.within("options.wedge.highest", wedge.highest, -90., 90.);
+    arguments.require(
+        wedge.lowest < wedge.highest, "options.wedge.highest",
+        [&] { return "above " + Impl::number(wedge.lowest); }, [&] { return Impl::number(wedge.highest); });
+    for (const double angle : wedge.angles)
+      arguments.within("options.wedge.angles", angle, -90., 90.);
+    if (!wedge.angles.empty())
+      arguments.positive("options.wedge.thickness", wedge.thickness);
+    Impl::MatchedBand<Dim> band;
     band.limit = std::min(options.limit, sizes.pixel_size / (2 * sizes.voxel_size));
-    const int full[2] = {sizes.width, sizes.height};
-    for (int axis = 0; axis < 2; ++axis) {
-      const double needed = std::max(4., std::ceil(2 * band.limit * full[axis] - 1e-6));
+    const int full[3] = {sizes.width, sizes.height, sizes.depth};
+    for (int axis = 0; axis < Dim; ++axis) {
+      const double needed =
+          std::max(4., std::ceil(2 * std::max(band.limit, options.nyquist) * full[axis] - 1e-6));
       band.size[axis] = full[axis];
       band.grid.size[axis] = static_cast<int>(next_fast_size(static_cast<std::int64_t>(needed), axis == 0));
       band.most[axis] = (std::min(band.grid.size[axis], full[axis]) - 1) / 2;
@@ -187,92 +237,205 @@ private:
     return band;
   }
 
-  Impl::Shells<2> shells() const {
-    return Impl::Shells<2>(Impl::Box<2>{{band_.size[0], band_.size[1]}, band_.size[0] / 2 + 1, 1});
+  /// Sizes in the order of axes of arrays; `half`: of a half spectrum.
+  static std::array<int, Dim> shape_of(const int (&size)[Dim], bool half = false) {
+    std::array<int, Dim> shape;
+    std::reverse_copy(size, size + Dim, shape.begin());
+    if (half)
+      shape[Dim - 1] = size[0] / 2 + 1;
+    return shape;
   }
+  static void require_shape(const Impl::Arguments& arguments, const char* name, const Impl::ArrayShape& array,
+                            const int (&size)[Dim]) {
+    if constexpr (Dim == 3)
+      arguments.shape(name, array, {size[2], size[1], size[0]});
+    else
+      arguments.shape(name, array, {size[1], size[0]});
+  }
+  /// An array of spectra (`half`) or values of so many points.
+  template <class Value>
+  static Grid<Value> grid(const ExecutionSpace& space, const char* name, const int (&size)[Dim], bool half) {
+    return std::apply(
+        [&](auto... rest) {
+          return Impl::device_view<typename Grid<Value>::data_type>(
+              space, Impl::Label("Bracewell::TemplateMatching::", name), rest...);
+        },
+        shape_of(size, half));
+  }
+  template <class Value>
+  Grids<Value> grids(const ExecutionSpace& space, const char* name, bool half) const {
+    return std::apply(
+        [&](auto... rest) { // zeros: orientations that a last batch lacks are transformed, too
+          return Impl::device_zeros<typename Grids<Value>::data_type>(
+              space, Impl::Label("Bracewell::TemplateMatching::", name), batch_, rest...);
+        },
+        shape_of(band_.grid.size, half));
+  }
+  std::int64_t pixels() const { return std::int64_t(layers()) * rows() * columns(); }
+  Impl::Shells<Dim> shells() const { return Impl::Shells<Dim>(band_.box()); }
+  std::vector<double> means_of_shells(const ExecutionSpace& space, const Grid<T>& values) const;
 
   TemplateMatchingSizes sizes_;
-  Impl::MatchedBand band_;
+  Impl::MatchedBand<Dim> band_;
   int batch_;
-  FFT<ExecutionSpace, 2, Complex, T> inverse_;
+  FFT<ExecutionSpace, Dim, Complex, T> inverse_;
   std::vector<double> amplitudes_;
   std::int64_t orientations_ = 0;
+  View<double*> planes_;
+  Impl::MeasuredShare measured_;
   View<double*> gains_;
-  View<Complex**> whitened_, image_;
-  View<T**> power_, maxima_;
-  View<int**> best_;
-  View<double**> sums_, squares_, norms_;
-  View<Complex***> spectra_;
-  View<T***> correlations_;
+  Grid<Complex> whitened_, image_;
+  Grid<T> power_, maxima_;
+  Grid<int> best_;
+  Grid<double> sums_, squares_;
+  View<double**> norms_;
+  Grids<Complex> spectra_;
+  Grids<T> correlations_;
   View<T*> factors_;
 };
 
 namespace Impl {
 
-/// |X|^2 of a spectrum.
-template <class T>
+/// A row of the grid.
+template <int Dim>
+struct MatchedRow {
+  int k[Dim];         ///< its frequencies (0, y[, z])
+  int last;           ///< the last column that is compared; -1: none
+  std::int64_t begin; ///< of its elements
+  std::int64_t from;  ///< where the row begins in the micrograph's half spectrum
+
+  KOKKOS_FUNCTION MatchedRow(const MatchedBand<Dim>& band, std::int64_t row)
+      : k{}, last(-1), begin(row * band.grid.columns()), from(0) {
+    double rest = band.limit * band.limit;
+    bool below = true;
+    std::int64_t stride = band.size[0] / 2 + 1;
+    for (int d = 1; d < Dim; ++d) {
+      k[d] = band.grid.frequency(static_cast<int>(row % band.grid.size[d]), band.grid.size[d]);
+      row /= band.grid.size[d];
+      const double across = double(k[d]) / band.size[d];
+      rest -= across * across;
+      below = below && Kokkos::abs(k[d]) <= band.most[d];
+      from += (k[d] < 0 ? k[d] + band.size[d] : k[d]) * stride;
+      stride *= band.size[d];
+    }
+    if (below && rest >= 0)
+      last = Kokkos::min(static_cast<int>(Kokkos::sqrt(rest) * band.size[0] + 1e-9), band.most[0]);
+  }
+
+  /// Whether an element of the row is compared; the zero frequency is not.
+  KOKKOS_FUNCTION bool compares(int x) const {
+    return x <= last && (x != 0 || k[1] != 0 || (Dim == 3 && k[Dim - 1] != 0));
+  }
+
+  KOKKOS_FUNCTION double squared(const Shells<Dim>& shells) const {
+    double sum = 0;
+    for (int d = 1; d < Dim; ++d)
+      sum += shells.squared(k[d], d);
+    return sum;
+  }
+};
+
+/// Whether planes from the lowest to the highest angle hold a frequency, x from 0 on.
+KOKKOS_INLINE_FUNCTION bool between_angles(const MeasuredShare& measured, double x, double z) {
+  const double some = 1e-9;
+  return z * measured.low[0] - x * measured.low[1] >= -some &&
+         z * measured.high[0] - x * measured.high[1] <= some;
+}
+
+/// The share of a frequency of cycles per pixel that is measured; x from 0 on.
+KOKKOS_INLINE_FUNCTION double share_of(const MeasuredShare& measured, double x, double z) {
+  if (measured.count < 0)
+    return between_angles(measured, x, z) || (x == 0 && between_angles(measured, x, -z)) ? 1 : 0;
+  double share = 0;
+  for (int i = 0; i < measured.count; ++i) {
+    const double distance = z * measured.planes[2 * i] - x * measured.planes[2 * i + 1];
+    share += Kokkos::max(0., 1 - Kokkos::abs(distance) / measured.thickness);
+  }
+  return Kokkos::min(share, 1.);
+}
+
+/// W^2 |X|^2 of the micrograph's half spectrum, W^2 where none is given.
+template <class T, int Dim>
 struct PowerOfSpectrum {
+  MatchedBand<Dim> band;
+  MeasuredShare measured;
   const Kokkos::complex<T>* spectrum;
   T* power;
 
   KOKKOS_FUNCTION void operator()(std::int64_t i) const {
-    const auto value = spectrum[i];
-    power[i] = value.real() * value.real() + value.imag() * value.imag();
+    const auto value = spectrum ? spectrum[i] : Kokkos::complex<T>(1);
+    T weight(1);
+    if constexpr (Dim == 3) {
+      HalfSpectrumLayout<Dim> layout;
+      for (int d = 0; d < Dim; ++d)
+        layout.size[d] = band.size[d];
+      int k[Dim];
+      layout.frequency(i, k);
+      weight = static_cast<T>(share_of(measured, double(k[0]) / band.size[0], double(k[2]) / band.size[2]));
+    }
+    power[i] = weight * weight * (value.real() * value.real() + value.imag() * value.imag());
   }
 };
 
 /// X / A within the band, on the grid of correlations; A: root of the mean power of a shell.
-template <class T>
+template <class T, int Dim>
 struct WhitenSpectrum {
-  MatchedBand band;
-  Shells<2> shells;
+  MatchedBand<Dim> band;
+  Shells<Dim> shells;
   const Kokkos::complex<T>* spectrum;
   const double* gains; ///< [shells] 1 / A
   Kokkos::complex<T>* whitened;
 
   template <class Member>
-  KOKKOS_FUNCTION void operator()(std::int64_t row, const Member& member) const {
-    const auto& grid = band.grid;
-    const int y = grid.frequency(static_cast<int>(row), grid.size[1]), last = band.last_column(y);
-    const double squared = shells.squared(y, 1);
-    const std::int64_t from = std::int64_t(y < 0 ? y + band.size[1] : y) * (band.size[0] / 2 + 1),
-                       to = row * grid.columns();
-    Kokkos::parallel_for(Kokkos::ThreadVectorRange(member, grid.columns()), [&](int x) {
+  KOKKOS_FUNCTION void operator()(std::int64_t index, const Member& member) const {
+    const MatchedRow<Dim> row(band, index);
+    const double squared = row.squared(shells);
+    Kokkos::parallel_for(Kokkos::ThreadVectorRange(member, band.grid.columns()), [&](int x) {
       Kokkos::complex<T> value(0);
-      if (band.within(x, y, last))
-        value = static_cast<T>(gains[shells.shell(x, squared)]) * spectrum[from + x];
-      whitened[to + x] = value;
+      if (row.compares(x))
+        value = static_cast<T>(gains[shells.shell(x, squared)]) * spectrum[row.from + x];
+      whitened[row.begin + x] = value;
     });
   }
 };
 
-/// What is the same for all orientations: with the filter f = CTF / A of templates, the whitened micrograph times f, and f^2
-/// as often as it counts in the full spectrum.
-template <class T>
+/// What is the same for all orientations: with the filter f = W CTF / A of templates, the whitened micrograph times f, and
+/// f^2 as often as it counts in the full spectrum.
+template <class T, int Dim>
 struct FilterTemplates {
-  MatchedBand band;
-  Shells<2> shells;
+  MatchedBand<Dim> band;
+  Shells<Dim> shells;
+  MeasuredShare measured;
   CTF ctf;
-  double step[2]; ///< 1/Angstrom from one frequency to the next (x, y)
+  double step[Dim]; ///< 1/Angstrom from one frequency to the next (x, y[, z])
   const double* gains;
   const Kokkos::complex<T>* whitened;
   Kokkos::complex<T>* image;
   T* power;
 
   template <class Member>
-  KOKKOS_FUNCTION void operator()(std::int64_t row, const Member& member) const {
-    const auto& grid = band.grid;
-    const int y = grid.frequency(static_cast<int>(row), grid.size[1]), last = band.last_column(y);
-    const double squared = shells.squared(y, 1);
-    const std::int64_t begin = row * grid.columns();
-    Kokkos::parallel_for(Kokkos::ThreadVectorRange(member, grid.columns()), [&](int x) {
+  KOKKOS_FUNCTION void operator()(std::int64_t index, const Member& member) const {
+    const MatchedRow<Dim> row(band, index);
+    const double squared = row.squared(shells);
+    Kokkos::parallel_for(Kokkos::ThreadVectorRange(member, band.grid.columns()), [&](int x) {
       T filter(0);
-      if (band.within(x, y, last))
-        filter =
-            ctf.template value<T>(x * step[0], y * step[1]) * static_cast<T>(gains[shells.shell(x, squared)]);
-      image[begin + x] = filter * whitened[begin + x];
-      power[begin + x] = static_cast<T>(grid.multiplicity(x)) * filter * filter;
+      if (row.compares(x))
+        filter = transfer(x, row.k) * static_cast<T>(gains[shells.shell(x, squared)]);
+      image[row.begin + x] = filter * whitened[row.begin + x];
+      power[row.begin + x] = static_cast<T>(band.grid.multiplicity(x)) * filter * filter;
     });
+  }
+
+private:
+  KOKKOS_FUNCTION T transfer(int x, const int (&k)[Dim]) const {
+    const double kx = x * step[0], ky = k[1] * step[1];
+    if constexpr (Dim == 2) {
+      return ctf.template value<T>(kx, ky);
+    } else {
+      const double kz = k[2] * step[2];
+      return static_cast<T>(share_of(measured, double(x) / band.size[0], double(k[2]) / band.size[2])) *
+             ctf.template value<T>(Kokkos::sqrt(kx * kx + ky * ky + kz * kz), 0);
+    }
   }
 };
 
@@ -313,27 +476,31 @@ struct MapReader<T, PaddedSpectra<Stored, 3, Linear::width>> {
 
 /// Spectra of correlations before their norm, and the shares that rows have of its square. Orientations are next to each
 /// other, so that they read a row of the micrograph once.
-template <class T, class Spectra>
+template <class T, int Dim, class Spectra>
 struct SampleTemplates {
-  MatchedBand band;
+  MatchedBand<Dim> band;
   MapReader<T, Spectra> map;
   const T* matrices; ///< [count, 3, 3] of these orientations
-  T scale[2];        ///< frequencies of the reference to one of the micrograph (x, y)
+  T scale[Dim];      ///< frequencies of the reference to one of the micrograph (x, y[, z])
   std::int64_t count;
   const Kokkos::complex<T>* image;
   const T* power;
-  Kokkos::complex<T>* correlations; ///< [count, rows, columns/2+1]
-  double* norms;                    ///< [count, rows]
+  Kokkos::complex<T>* correlations; ///< [count, (layers,) rows, columns/2+1]
+  double* norms;                    ///< [count, layers rows]
 
   template <class Member>
   KOKKOS_FUNCTION void operator()(std::int64_t item, const Member& member) const {
     const auto& grid = band.grid;
-    const std::int64_t row = item / count, orientation = item - row * count, begin = row * grid.columns();
-    const int y = grid.frequency(static_cast<int>(row), grid.size[1]), last = band.last_column(y);
+    const std::int64_t index = item / count, orientation = item - index * count;
+    const MatchedRow<Dim> row(band, index);
+    const std::int64_t begin = row.begin;
+    const int last = row.last;
     const T* const m = matrices + 9 * orientation;
     T origin[3], along[3];
     for (int d = 0; d < 3; ++d) {
-      origin[d] = m[3 * d + 1] * (scale[1] * static_cast<T>(y));
+      origin[d] = m[3 * d + 1] * (scale[1] * static_cast<T>(row.k[1]));
+      if constexpr (Dim == 3)
+        origin[d] += m[3 * d + 2] * (scale[2] * static_cast<T>(row.k[2]));
       along[d] = m[3 * d] * scale[0];
     }
     Kokkos::complex<T>* const out = correlations + orientation * grid.elements() + begin;
@@ -354,14 +521,14 @@ struct SampleTemplates {
           store_streaming(out + x, value);
         },
         norm);
-    Kokkos::single(Kokkos::PerThread(member), [&] { norms[orientation * grid.size[1] + row] = norm; });
+    Kokkos::single(Kokkos::PerThread(member), [&] { norms[orientation * band.rows() + index] = norm; });
   }
 };
 
 /// One over the norm of templates; of one that is zero, 0.
 template <class T>
 struct NormaliseTemplates {
-  const double* norms; ///< [count, rows]
+  const double* norms; ///< [count, layers rows]
   int rows;
   T* factors; ///< [count]
 
@@ -460,47 +627,79 @@ struct CheckedValues {
 
 } // namespace Impl
 
-template <class ExecutionSpace, class T>
-TemplateMatching<ExecutionSpace, T>::TemplateMatching(const ExecutionSpace& space,
-                                                      const TemplateMatchingSizes& sizes,
-                                                      const TemplateMatchingOptions& options)
+template <class ExecutionSpace, class T, int Dim>
+TemplateMatching<ExecutionSpace, T, Dim>::TemplateMatching(const ExecutionSpace& space,
+                                                           const TemplateMatchingSizes& sizes,
+                                                           const TemplateMatchingOptions& options)
     : sizes_(sizes), band_(band_of(sizes, options)), batch_([&] {
         const std::int64_t standard = std::int64_t(1) << (Impl::is_host<ExecutionSpace> ? 26 : 31),
                            each = band_.grid.elements() * std::int64_t(sizeof(Complex)) +
-                                  std::int64_t(rows()) * columns() * std::int64_t(sizeof(T));
+                                  pixels() * std::int64_t(sizeof(T));
         return static_cast<int>(
             std::clamp<std::int64_t>((options.bytes > 0 ? options.bytes : standard) / each, 1, 32));
       }()),
-      inverse_(space, {rows(), columns()}, batch_) {
-  const int half = band_.grid.columns();
-  const auto label = [](const char* name) { return Impl::Label("Bracewell::TemplateMatching::", name); };
-  whitened_ = Impl::device_view<Complex**>(space, label("whitened"), rows(), half);
-  image_ = Impl::device_view<Complex**>(space, label("image"), rows(), half);
-  power_ = Impl::device_view<T**>(space, label("power"), rows(), half);
-  maxima_ = Impl::device_view<T**>(space, label("maxima"), rows(), columns());
-  best_ = Impl::device_view<int**>(space, label("best"), rows(), columns());
-  sums_ = Impl::device_view<double**>(space, label("sums"), rows(), columns());
-  squares_ = Impl::device_view<double**>(space, label("squares"), rows(), columns());
-  norms_ = Impl::device_view<double**>(space, label("norms"), batch_, rows());
-  correlations_ = Impl::device_view<T***>(space, label("correlations"), batch_, rows(), columns());
-  factors_ = Impl::device_view<T*>(space, label("factors"), batch_);
-  // Orientations that a last batch lacks are transformed, too.
-  spectra_ = Impl::device_zeros<Complex***>(space, label("spectra"), batch_, rows(), half);
+      inverse_(space, shape_of(band_.grid.size), batch_) {
+  const auto& size = band_.grid.size;
+  whitened_ = grid<Complex>(space, "whitened", size, true);
+  image_ = grid<Complex>(space, "image", size, true);
+  power_ = grid<T>(space, "power", size, true);
+  maxima_ = grid<T>(space, "maxima", size, false);
+  best_ = grid<int>(space, "best", size, false);
+  sums_ = grid<double>(space, "sums", size, false);
+  squares_ = grid<double>(space, "squares", size, false);
+  correlations_ = grids<T>(space, "correlations", false);
+  spectra_ = grids<Complex>(space, "spectra", true);
+  norms_ = Impl::device_view<double**>(space, "Bracewell::TemplateMatching::norms", batch_, band_.rows());
+  factors_ = Impl::device_view<T*>(space, "Bracewell::TemplateMatching::factors", batch_);
+  const auto cosine_and_sine = [](double degrees, double* pair) {
+    pair[0] = std::abs(degrees) == 90 ? 0 : std::cos(degrees * Kokkos::numbers::pi / 180);
+    pair[1] = std::sin(degrees * Kokkos::numbers::pi / 180);
+  };
+  const TiltWedge& wedge = options.wedge;
+  planes_ = Impl::device_view<double*>(space, "Bracewell::TemplateMatching::planes", 2 * wedge.angles.size());
+  const auto planes = Kokkos::create_mirror_view(planes_);
+  for (std::size_t i = 0; i < wedge.angles.size(); ++i)
+    cosine_and_sine(wedge.angles[i], planes.data() + 2 * i);
+  Kokkos::deep_copy(space, planes_, planes);
+  measured_ = {{},
+               {},
+               planes_.data(),
+               wedge.angles.empty() ? -1 : static_cast<int>(wedge.angles.size()),
+               wedge.thickness};
+  cosine_and_sine(wedge.lowest, measured_.low);
+  cosine_and_sine(wedge.highest, measured_.high);
+  space.fence("Bracewell::TemplateMatching"); // the angles go
 }
 
-template <class ExecutionSpace, class T>
-std::size_t TemplateMatching<ExecutionSpace, T>::memory_bytes() const {
-  return Impl::bytes_of(gains_, whitened_, image_, power_, maxima_, best_, sums_, squares_, norms_, spectra_,
-                        correlations_, factors_) +
+template <class ExecutionSpace, class T, int Dim>
+std::size_t TemplateMatching<ExecutionSpace, T, Dim>::memory_bytes() const {
+  return Impl::bytes_of(planes_, gains_, whitened_, image_, power_, maxima_, best_, sums_, squares_, norms_,
+                        spectra_, correlations_, factors_) +
          inverse_.memory_bytes();
 }
 
-template <class ExecutionSpace, class T>
-void TemplateMatching<ExecutionSpace, T>::set_micrograph(const ExecutionSpace& space,
-                                                         const Array<const T, Memory>& micrograph) {
+template <class ExecutionSpace, class T, int Dim>
+std::vector<double> TemplateMatching<ExecutionSpace, T, Dim>::means_of_shells(const ExecutionSpace& space,
+                                                                              const Grid<T>& values) const {
+  const auto count = static_cast<std::size_t>(band_.limit * sizes_.width + 0.5) + 2;
+  const auto averages = Impl::device_view<double**>(space, "Bracewell::TemplateMatching::averages", 1, count);
+  Impl::reduce_shells<Dim>(space, Impl::Arguments{"TemplateMatching::set_micrograph"}, "averages",
+                           "Bracewell::TemplateMatching::averages", band_.box(),
+                           Array<double, Memory>(averages), Impl::MeanOfShell<T>{values.data()});
+  std::vector<double> means(count);
+  Kokkos::deep_copy(space,
+                    Kokkos::View<double*, Kokkos::HostSpace, Kokkos::MemoryUnmanaged>(means.data(), count),
+                    Kokkos::subview(averages, 0, Kokkos::ALL));
+  space.fence("Bracewell::TemplateMatching::set_micrograph");
+  return means;
+}
+
+template <class ExecutionSpace, class T, int Dim>
+void TemplateMatching<ExecutionSpace, T, Dim>::set_micrograph(const ExecutionSpace& space,
+                                                              const Array<const T, Memory>& micrograph) {
   constexpr Impl::Arguments arguments{"TemplateMatching::set_micrograph"};
   arguments.given("micrograph", micrograph);
-  arguments.shape("micrograph", micrograph, {sizes_.height, sizes_.width});
+  require_shape(arguments, "micrograph", micrograph, band_.size);
   const Kokkos::Profiling::ScopedRegion region("Bracewell::TemplateMatching::set_micrograph");
   using Policy = Kokkos::RangePolicy<ExecutionSpace, Kokkos::IndexType<std::int64_t>>;
   Impl::CheckedValues<T> values{micrograph.data};
@@ -511,39 +710,34 @@ void TemplateMatching<ExecutionSpace, T>::set_micrograph(const ExecutionSpace& s
                     [&] { return Impl::number(range.refused) + " others"; });
   arguments.require(range.differ(), "micrograph", "values that differ", "a constant");
 
-  const int half = sizes_.width / 2 + 1;
-  const auto spectrum =
-      Impl::device_view<Complex***>(space, "Bracewell::TemplateMatching::spectrum", 1, sizes_.height, half);
-  const FFT<ExecutionSpace, 2, T, Complex> forward(space, {sizes_.height, sizes_.width});
+  const auto spectrum = grid<Complex>(space, "spectrum", band_.size, true);
+  const FFT<ExecutionSpace, Dim, T, Complex> forward(space, shape_of(band_.size));
   forward.execute(space, micrograph, spectrum);
-  const auto count = static_cast<std::size_t>(band_.limit * sizes_.width + 0.5) + 2;
-  const auto averages = Impl::device_view<double**>(space, "Bracewell::TemplateMatching::averages", 1, count);
-  const auto power =
-      Impl::device_view<T***>(space, "Bracewell::TemplateMatching::powers", 1, sizes_.height, half);
-  Kokkos::parallel_for("Bracewell::TemplateMatching::powers",
-                       Policy(space, 0, static_cast<std::int64_t>(spectrum.size())),
-                       Impl::PowerOfSpectrum<T>{spectrum.data(), power.data()});
-  shell_averages(space, HalfSpectrum{power, sizes_.width}, averages);
-  const auto on_host = Kokkos::create_mirror_view(averages);
-  Kokkos::deep_copy(space, on_host, averages);
-  space.fence("Bracewell::TemplateMatching::set_micrograph");
-  amplitudes_.resize(count);
+  const auto power = grid<T>(space, "powers", band_.size, true);
+  const auto means_of = [&](const Complex* of) {
+    Kokkos::parallel_for("Bracewell::TemplateMatching::powers",
+                         Policy(space, 0, static_cast<std::int64_t>(spectrum.size())),
+                         Impl::PowerOfSpectrum<T, Dim>{band_, measured_, of, power.data()});
+    return means_of_shells(space, power);
+  };
+  amplitudes_ = means_of(spectrum.data());
+  const std::size_t count = amplitudes_.size();
+  const auto shares = Dim == 3 ? means_of(nullptr) : std::vector<double>(count, 1);
+  for (std::size_t s = 0; s < count; ++s)
+    amplitudes_[s] = shares[s] > 0 ? std::sqrt(amplitudes_[s] / shares[s]) : 0;
   gains_ = Impl::device_view<double*>(space, "Bracewell::TemplateMatching::gains", count);
   const auto gains = Kokkos::create_mirror_view(gains_);
-  for (std::size_t s = 0; s < count; ++s) {
-    amplitudes_[s] = std::sqrt(on_host(0, s));
+  for (std::size_t s = 0; s < count; ++s)
     gains(s) = amplitudes_[s] > 0 ? 1 / amplitudes_[s] : 0;
-  }
   Kokkos::deep_copy(space, gains_, gains);
   Impl::for_each_row(
-      space, "Bracewell::TemplateMatching::whiten", rows(),
-      Impl::WhitenSpectrum<T>{band_, shells(), spectrum.data(), gains_.data(), whitened_.data()});
-  const std::int64_t pixels = std::int64_t(rows()) * columns();
-  Impl::fill(space, "Bracewell::TemplateMatching::maxima", maxima_.data(), pixels,
+      space, "Bracewell::TemplateMatching::whiten", band_.rows(),
+      Impl::WhitenSpectrum<T, Dim>{band_, shells(), spectrum.data(), gains_.data(), whitened_.data()});
+  Impl::fill(space, "Bracewell::TemplateMatching::maxima", maxima_.data(), pixels(),
              -std::numeric_limits<T>::infinity());
-  Impl::fill(space, "Bracewell::TemplateMatching::best", best_.data(), pixels, -1);
-  Impl::clear(space, "Bracewell::TemplateMatching::sums", sums_.data(), pixels);
-  Impl::clear(space, "Bracewell::TemplateMatching::squares", squares_.data(), pixels);
+  Impl::fill(space, "Bracewell::TemplateMatching::best", best_.data(), pixels(), -1);
+  Impl::clear(space, "Bracewell::TemplateMatching::sums", sums_.data(), pixels());
+  Impl::clear(space, "Bracewell::TemplateMatching::squares", squares_.data(), pixels());
   orientations_ = 0;
   CTF flat; // 1 everywhere: sin(pi / 2)
   flat.offset = 0.5;
@@ -552,25 +746,20 @@ void TemplateMatching<ExecutionSpace, T>::set_micrograph(const ExecutionSpace& s
   space.fence("Bracewell::TemplateMatching::set_micrograph"); // the spectrum goes
 }
 
-template <class ExecutionSpace, class T>
-void TemplateMatching<ExecutionSpace, T>::set_ctf(const ExecutionSpace& space, const CTF& ctf) {
+template <class ExecutionSpace, class T, int Dim>
+void TemplateMatching<ExecutionSpace, T, Dim>::set_ctf(const ExecutionSpace& space, const CTF& ctf) {
   Impl::Arguments{"TemplateMatching::set_ctf"}.require(gains_.size() > 0, "micrograph",
                                                        "set_micrograph before", "none");
-  const double step[2] = {1 / (sizes_.width * sizes_.pixel_size), 1 / (sizes_.height * sizes_.pixel_size)};
-  Impl::for_each_row(space, "Bracewell::TemplateMatching::filter", rows(),
-                     Impl::FilterTemplates<T>{band_,
-                                              shells(),
-                                              ctf,
-                                              {step[0], step[1]},
-                                              gains_.data(),
-                                              whitened_.data(),
-                                              image_.data(),
-                                              power_.data()});
+  Impl::FilterTemplates<T, Dim> filter{band_,         shells(),         measured_,     ctf,          {},
+                                       gains_.data(), whitened_.data(), image_.data(), power_.data()};
+  for (int d = 0; d < Dim; ++d)
+    filter.step[d] = 1 / (band_.size[d] * sizes_.pixel_size);
+  Impl::for_each_row(space, "Bracewell::TemplateMatching::filter", band_.rows(), filter);
 }
 
-template <class ExecutionSpace, class T>
-void TemplateMatching<ExecutionSpace, T>::search(const ExecutionSpace& space, const Reference& reference,
-                                                 const Array<const T, Memory>& matrices) {
+template <class ExecutionSpace, class T, int Dim>
+void TemplateMatching<ExecutionSpace, T, Dim>::search(const ExecutionSpace& space, const Reference& reference,
+                                                      const Array<const T, Memory>& matrices) {
   constexpr Impl::Arguments arguments{"TemplateMatching::search"};
   const Kokkos::Profiling::ScopedRegion region("Bracewell::TemplateMatching::search");
   arguments.require(gains_.size() > 0, "micrograph", "set_micrograph before", "none");
@@ -592,43 +781,44 @@ void TemplateMatching<ExecutionSpace, T>::search(const ExecutionSpace& space, co
   arguments.require(range.refused == 0, "matrices", "finite values of at most 1e10",
                     [&] { return Impl::number(range.refused) + " others"; });
 
-  const std::int64_t pixels = std::int64_t(rows()) * columns();
   const double scale = layout.size[0] * sizes_.voxel_size / sizes_.pixel_size;
   for (std::int64_t first = 0; first < count; first += batch_) {
     const auto taken = static_cast<int>(std::min<std::int64_t>(batch_, count - first));
     using Spectra = std::remove_cvref_t<decltype(source.spectra)>;
-    Impl::for_each_row(space, "Bracewell::TemplateMatching::sample", std::int64_t(rows()) * taken,
-                       Impl::SampleTemplates<T, Spectra>{
-                           band_,
-                           {layout, source.spectra},
-                           matrices.data + 9 * first,
-                           {static_cast<T>(scale / sizes_.width), static_cast<T>(scale / sizes_.height)},
-                           taken,
-                           image_.data(),
-                           power_.data(),
-                           spectra_.data(),
-                           norms_.data()});
+    Impl::SampleTemplates<T, Dim, Spectra> sample{band_,
+                                                  {layout, source.spectra},
+                                                  matrices.data + 9 * first,
+                                                  {},
+                                                  taken,
+                                                  image_.data(),
+                                                  power_.data(),
+                                                  spectra_.data(),
+                                                  norms_.data()};
+    for (int d = 0; d < Dim; ++d)
+      sample.scale[d] = static_cast<T>(scale / band_.size[d]);
+    Impl::for_each_row(space, "Bracewell::TemplateMatching::sample", std::int64_t(band_.rows()) * taken,
+                       sample);
     Kokkos::parallel_for(
         "Bracewell::TemplateMatching::normalise",
         Kokkos::TeamPolicy<ExecutionSpace>(space, taken, Impl::is_host<ExecutionSpace> ? 1 : 256),
-        Impl::NormaliseTemplates<T>{norms_.data(), rows(), factors_.data()});
+        Impl::NormaliseTemplates<T>{norms_.data(), band_.rows(), factors_.data()});
     inverse_.execute(space, spectra_, correlations_);
-    Kokkos::parallel_for("Bracewell::TemplateMatching::accumulate", Policy(space, 0, pixels),
-                         Impl::AccumulateMatches<T>{correlations_.data(), factors_.data(), pixels, taken,
+    Kokkos::parallel_for("Bracewell::TemplateMatching::accumulate", Policy(space, 0, pixels()),
+                         Impl::AccumulateMatches<T>{correlations_.data(), factors_.data(), pixels(), taken,
                                                     static_cast<int>(orientations_ + first), maxima_.data(),
                                                     best_.data(), sums_.data(), squares_.data()});
   }
   orientations_ += count;
 }
 
-template <class ExecutionSpace, class T>
-void TemplateMatching<ExecutionSpace, T>::results(const ExecutionSpace& space,
-                                                  const TemplateMatches<T, Memory>& matches) const {
+template <class ExecutionSpace, class T, int Dim>
+void TemplateMatching<ExecutionSpace, T, Dim>::results(const ExecutionSpace& space,
+                                                       const TemplateMatches<T, Memory>& matches) const {
   constexpr Impl::Arguments arguments{"TemplateMatching::results"};
   arguments.require(orientations_ > 0, "orientations", "a search before", "none");
   const auto shape = [&](const char* name, const Impl::ArrayShape& array) {
     if (array)
-      arguments.shape(name, array, {rows(), columns()});
+      require_shape(arguments, name, array, band_.grid.size);
   };
   shape("matches.scores", matches.scores);
   shape("matches.maxima", matches.maxima);
@@ -642,15 +832,16 @@ void TemplateMatching<ExecutionSpace, T>::results(const ExecutionSpace& space,
                       {"matches.deviations", matches.deviations}},
                      {});
   using Policy = Kokkos::RangePolicy<ExecutionSpace, Kokkos::IndexType<std::int64_t>>;
-  Kokkos::parallel_for(
-      "Bracewell::TemplateMatching::results", Policy(space, 0, std::int64_t(rows()) * columns()),
-      Impl::FinishMatches<T>{maxima_.data(), best_.data(), sums_.data(), squares_.data(),
-                             double(orientations_), matches.scores.data, matches.maxima.data,
-                             matches.means.data, matches.deviations.data, matches.best.data});
+  Kokkos::parallel_for("Bracewell::TemplateMatching::results", Policy(space, 0, pixels()),
+                       Impl::FinishMatches<T>{maxima_.data(), best_.data(), sums_.data(), squares_.data(),
+                                              double(orientations_), matches.scores.data, matches.maxima.data,
+                                              matches.means.data, matches.deviations.data,
+                                              matches.best.data});
 }
 
 #define BRACEWELL_INSTANCES_TEMPLATE_MATCHING(Extern, Space, Real)                                           \
-  Extern template class TemplateMatching<Space, Real>;
+  Extern template class TemplateMatching<Space, Real>;                                                       \
+  Extern template class TemplateMatching<Space, Real, 3>;
 BRACEWELL_DECLARE(BRACEWELL_INSTANCES_TEMPLATE_MATCHING)
 
 } // namespace Bracewell

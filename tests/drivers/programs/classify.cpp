@@ -201,6 +201,114 @@ TEST_CASE("classes begin with maps of their own, and a classification goes on af
     CHECK(scene.volume(std::string("part") + name) == scene.volume(std::string("whole") + name));
 }
 
+TEST_CASE("views of a molecule come into classes in the plane") {
+  // From three directions, turned and moved in the plane by chance, with more noise than signal and no reference.
+  const TemporaryFolder folder;
+  const int box = 32, count = 240;
+  const std::vector<Gaussian> molecule = {{-7, 0, 0, 1.6, 2},   {-3, 4, 1, 1.6, 1.5}, {0, -5, 4, 1.6, 1},
+                                          {3, 1, -6, 1.6, 1.5}, {6, -2, 2, 1.6, 1},   {1, 6, 5, 1.6, 1.2}};
+  const std::array<std::array<double, 2>, 3> directions{{{0, 0}, {20, 80}, {110, 90}}};
+  auto truth = random_particles(count, 2);
+  std::vector<int> view;
+  for (std::size_t i = 0; i < truth.size(); ++i) {
+    view.push_back(i % 6 < 3 ? 0 : (i % 6 < 5 ? 1 : 2)); // a half, a third and a sixth
+    truth[i].rot = directions[std::size_t(view[i])][0];
+    truth[i].tilt = directions[std::size_t(view[i])][1];
+  }
+  auto images = gaussian_projections(molecule, truth, box);
+  double power = 0;
+  for (const float value : images)
+    power += double(value) * value / double(images.size());
+  std::mt19937 generator(4);
+  std::normal_distribution<float> normal(0, static_cast<float>(std::sqrt(power / 0.3)));
+  for (float& value : images)
+    value += normal(generator);
+  write_stack(folder / "images.mrcs", images, box, box);
+  auto particles = truth; // whose poses nobody knows
+  for (auto& p : particles)
+    p = {0, 0, 0, 0, 0, p.defocus_u, p.defocus_v, p.angle};
+  write_text(folder / "particles.star", star_text(particles, box, "images.mrcs"));
+  const std::string command =
+      std::string("env OMP_NUM_THREADS=1 ") + BRACEWELL_CLASSIFY +
+      " --star particles.star --no-ctf --dimensions 2 --classes 3 --iterations 4 --reproducible";
+  run_well(folder, command + " --out found.star");
+
+  const Particles found = read_particles(folder / "found.star", {.images = false});
+  std::array<std::array<int, 3>, 3> table{}; // of classes and views
+  for (std::size_t i = 0; i < truth.size(); ++i)
+    ++table[std::size_t(found.class_number[i]) - 1][std::size_t(view[i])];
+  const auto averages = MrcReader(folder / "found_classes.mrcs").read_volume();
+  REQUIRE(averages.size() == std::size_t(3 * box * box));
+  int right = 0;
+  for (std::size_t k = 0; k < 3; ++k) {
+    const auto of = static_cast<std::size_t>(std::ranges::max_element(table[k]) - table[k].begin());
+    right += table[k][of];
+    // The angles of a class differ from the true ones by one angle, by which its average is turned.
+    const auto turn_of = [&](std::size_t i) {
+      return (found.psi[i] - truth[i].psi) * std::numbers::pi / 180;
+    };
+    double c = 0, s = 0, near = 0, all = 0;
+    const auto mine = [&](std::size_t i) {
+      return found.class_number[i] == int(k) + 1 && view[i] == int(of);
+    };
+    for (std::size_t i = 0; i < truth.size(); ++i)
+      if (mine(i)) {
+        c += std::cos(turn_of(i));
+        s += std::sin(turn_of(i));
+      }
+    const double turn = std::atan2(s, c);
+    for (std::size_t i = 0; i < truth.size(); ++i)
+      if (mine(i)) {
+        all += 1;
+        near += std::cos(turn_of(i) - turn) > std::cos(15 * std::numbers::pi / 180);
+        CHECK(found.rot[i] == 0);
+        CHECK(found.tilt[i] == 0);
+      }
+    CHECK(near >= 0.9 * all);
+    // The average is the view that the molecule has at the angle 0, wherever it lies.
+    Particle pose{directions[of][0], directions[of][1], -turn * 180 / std::numbers::pi, 0, 0, 0, 0, 0};
+    double best = 0;
+    for (pose.x = -4; pose.x <= 4; pose.x += 0.5)
+      for (pose.y = -4; pose.y <= 4; pose.y += 0.5) {
+        const auto expected = gaussian_projections(molecule, {pose}, box);
+        double product = 0, first = 0, second = 0;
+        for (std::size_t i = 0; i < expected.size(); ++i) {
+          const double value = averages[k * expected.size() + i];
+          product += expected[i] * value;
+          first += double(expected[i]) * expected[i];
+          second += value * value;
+        }
+        best = std::max(best, product / std::sqrt(first * second));
+      }
+    CHECK(best > 0.8);
+  }
+  CHECK(right >= 0.97 * count);
+  StarDocument model = read_star(folder / "found_model.star");
+  const StarTable& classes = *model.find("model_classes");
+  REQUIRE(classes.rows() == 3);
+  CHECK(classes.value(1, *classes.find("rlnReferenceImage")) == "000002@found_classes.mrcs");
+  CHECK(fs::exists(folder / "found_iteration4.png"));
+
+  const Outcome cut =
+      run(folder, ended_after("part_checkpoint.h5", 2) + command + " --checkpoint-every 0 --out part.star");
+  INFO(cut.err);
+  REQUIRE(cut.code == 128 + SIGTERM);
+  run_well(folder, command + " --checkpoint-every 0 --out part.star --resume");
+  CHECK(MrcReader(folder / "part_classes.mrcs").read_volume() == averages);
+
+  // Averages of another run are a beginning, too.
+  run_well(folder, command + " --reference found_classes.mrcs --out again.star");
+  const Particles again = read_particles(folder / "again.star", {.images = false});
+  int same = 0;
+  for (std::size_t i = 0; i < truth.size(); ++i)
+    same += again.class_number[i] == found.class_number[i];
+  CHECK(same >= 0.97 * count);
+  write_stack(folder / "two.mrcs", {averages.begin(), averages.begin() + 2 * box * box}, box, box);
+  expect_bad_input(folder, command + " --reference two.mrcs --out bad.star",
+                   {"--reference: expected a stack of 3 images, one for each class, found 2"});
+  expect_bad_input(folder, command + " --healpix-order 1 --out bad.star", {"--healpix-order"});
+}
+
 TEST_CASE("a classification says what it cannot use") {
   const Scene scene(12);
   const std::string bare =

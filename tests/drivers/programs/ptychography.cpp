@@ -495,10 +495,10 @@ TEST_CASE("a reconstruction that was interrupted goes on to the same result") {
   const TemporaryFolder folder;
   write_cxi(folder / "scan.cxi", demonstration().scan);
   for (const std::string model :
-       {"--passes 150 --batches 3 --seed 5",
-        "--passes 150 --train aberrations --convergence-angle 0.02 --defocus 11",
-        "--passes 150 --refine-positions --position-rate 0.2",
-        "--passes 60 --slices 2 --slice-distance 1e-8 --relaxation-modes 2 --find-factors "
+       {"--passes 40 --batches 3 --seed 5",
+        "--passes 40 --train aberrations --convergence-angle 0.02 --defocus 11",
+        "--passes 40 --refine-positions --position-rate 0.2",
+        "--passes 20 --slices 2 --slice-distance 1e-8 --relaxation-modes 2 --find-factors "
         "--find-background"}) {
     const std::string options = " --data scan.cxi --probe-size 48 --checkpoint-every 0 " + model,
                       command = "env OMP_NUM_THREADS=1 " + program + options + " --out ";

@@ -3,6 +3,7 @@
 
 #include <bracewell/gridding/options.hpp>
 #include <bracewell/impl/checks.hpp>
+#include <bracewell/impl/vector.hpp>
 #include <bracewell/version.hpp>
 
 #include <Kokkos_Core.hpp>
@@ -10,6 +11,7 @@
 #include <algorithm>
 #include <cmath>
 #include <compare>
+#include <cstring>
 #include <map>
 #include <mutex>
 #include <numbers>
@@ -322,7 +324,34 @@ struct ReciprocalTransform {
     return Kokkos::exp(x * value - next + series[0]);
   }
 
-  /// The same of a kernel that was chosen, once.
+  /// values[i] = (*this)(i / cells) for 0 <= i < count: several at once, as each term waits for the one before it.
+  template <class T>
+  void fill(double cells, int count, T* values) const {
+    constexpr int lanes = vector_bytes / sizeof(double), vectors = 4, at_once = vectors * lanes;
+    using Numbers = typename Vector<double, lanes>::type;
+    for (int begin = 0; begin < count; begin += at_once) {
+      double frequency[at_once], logarithm[at_once];
+      for (int i = 0; i < at_once; ++i)
+        frequency[i] = std::min((begin + i) / cells, reach);
+      Numbers twice[vectors], next[vectors] = {}, value[vectors] = {};
+      std::memcpy(twice, frequency, sizeof twice);
+      for (auto& x : twice)
+        x = 4 * (x / reach) * (x / reach) - 2;
+      for (int k = terms - 1; k > 0; --k)
+        for (int v = 0; v < vectors; ++v) {
+          const Numbers now = twice[v] * value[v] - next[v] + series[k];
+          next[v] = value[v];
+          value[v] = now;
+        }
+      for (int v = 0; v < vectors; ++v)
+        value[v] = 0.5 * twice[v] * value[v] - next[v] + series[0];
+      std::memcpy(logarithm, value, sizeof logarithm);
+      for (int i = 0; i < std::min(at_once, count - begin); ++i)
+        values[begin + i] = static_cast<T>(std::exp(logarithm[i]));
+    }
+  }
+
+  /// Of a kernel that was chosen, once.
   static ReciprocalTransform of(const ChosenKernel& kernel, double reach) {
     return remembered(std::pair(kernel.needs, reach), [&] { return ReciprocalTransform(kernel, reach); });
   }

@@ -150,7 +150,10 @@ struct GpuGriddingTuning {
   double owned_bytes = 3e8; ///< and where samples of eight slices that lie apart have no more bytes
   double matrix_share =
       0.0625;                  ///< the same share for SpreadMatrixBoxes: their boxes are eight times as large
-  double matrix_density = 0.2; ///< and how many samples a cell has at most in float
+  double matrix_even = 2;      ///< or so many times the mean of bins: then no team has much more than others
+  double matrix_density = 0.2; ///< and how many samples a cell has at most in float,
+  int matrix_wide = 7;         ///< or where the kernel is as wide as this,
+  double matrix_density_wide = 1;
 
   // choose_interpolation and InterpolateTiles
   double dense_bin = 0.5;          ///< samples per cell from which InterpolateDenseBins takes over

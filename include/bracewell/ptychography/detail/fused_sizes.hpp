@@ -173,13 +173,15 @@ constexpr WindowMemory choose_window_memory(Sizes, int m, std::size_t available)
 }
 
 /// Calls action(FusedSizes) for n = lanes x per_lane and the least count of leading numbers that holds m
-/// pixels; without large_probes only where they are half of n at most.
+/// pixels; without large_probes only where they are half of n at most, and with that count alone: hosts are as fast with it.
 template <bool large_probes, int lanes, int per_lane, class Action>
 void visit_leading(int m, const Action& action) {
   constexpr int few = (5 * per_lane + 15) / 16, half = (per_lane + 1) / 2;
   if constexpr (lanes * per_lane > 64) {
-    if (m <= lanes * few)
-      return action(FusedSizes<lanes, per_lane, few>());
+    if constexpr (large_probes) {
+      if (m <= lanes * few)
+        return action(FusedSizes<lanes, per_lane, few>());
+    }
     if (m <= lanes * half)
       return action(FusedSizes<lanes, per_lane, half>());
   }

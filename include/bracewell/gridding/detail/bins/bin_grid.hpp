@@ -84,7 +84,7 @@ struct BinGrid {
   KOKKOS_FUNCTION int first(int index, int axis) const {
     return static_cast<int>(std::int64_t(index) * grid.size[axis] / number[axis]);
   }
-  KOKKOS_FUNCTION int index(int cell, int axis) const {
+  KOKKOS_FORCEINLINE_FUNCTION int index(int cell, int axis) const {
     // ((cell + 1) number - 1) / size, rounded down: half of 1 / size lies between the quotient and a whole number.
     return static_cast<int>(((cell + 1.) * number[axis] - 0.5) * inverse[axis]);
   }
@@ -143,7 +143,7 @@ struct BinGrid {
     return by_cell && count() * cells < std::int64_t(1) << 32 ? static_cast<std::uint32_t>(cells) : 1u;
   }
   template <class T>
-  KOKKOS_FUNCTION std::uint32_t bin_of(const Location<T, Dim>& at) const {
+  KOKKOS_FORCEINLINE_FUNCTION std::uint32_t bin_of(const Location<T, Dim>& at) const {
     std::uint32_t bin = 0;
     for (int d = Dim - 1; d >= 0; --d)
       bin = bin * std::uint32_t(number[d]) + std::uint32_t(index(at.first[d], d));

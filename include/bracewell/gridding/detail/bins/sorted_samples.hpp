@@ -9,6 +9,7 @@
 #include <bracewell/impl/chip_teams.hpp>
 #include <bracewell/impl/host_tasks.hpp>
 #include <bracewell/impl/memory.hpp>
+#include <bracewell/impl/vector.hpp>
 
 #include <Kokkos_Core.hpp>
 
@@ -40,17 +41,39 @@ struct KeysOfPoints {
   }
 };
 
-/// Locations in the order of bins.
+/// Locations in the order of bins: a thread has one of them on GPUs, and some on hosts.
 template <class T, int Dim>
 struct LocateInOrder {
+  static constexpr std::int64_t on_host = 1024; ///< points of a task
+
   PointLocations<T, Dim> where;
   const std::uint32_t* order;
   std::int64_t points;
   Location<T, Dim>* locations;
 
+  template <class Space>
+  void launch(const Space& space) const {
+    const std::int64_t tasks = is_host<Space> ? (points + on_host - 1) / on_host : points;
+    launch_kernel("Bracewell::Gridding::locate_in_order",
+                  Kokkos::RangePolicy<Space, Kokkos::IndexType<std::int64_t>>(space, 0, tasks), *this);
+  }
+
   KOKKOS_FUNCTION void operator()(std::int64_t i) const {
-    KOKKOS_IF_ON_HOST((where.prefetch(order[Kokkos::min(i + 16, points - 1)]);))
-    locations[i] = where[order[i]];
+    KOKKOS_IF_ON_HOST((run_with_vectors(*this, i * on_host);))
+    KOKKOS_IF_ON_DEVICE((locations[i] = where[order[i]];))
+  }
+  template <int bytes>
+  BRACEWELL_INLINE_FOR_TARGET void run(std::int64_t begin) const {
+    const auto from = where; // no store changes it: it stays in registers
+    const std::uint32_t* const numbers = order;
+    Location<T, Dim>* const to = locations;
+    const std::int64_t last = points - 1, end = std::min(begin + on_host, points);
+    for (std::int64_t i = begin; i < end; ++i) {
+      from.prefetch(numbers[std::min(i + 16, last)]);
+      Location<T, Dim> at;
+      from.template locate<(bytes > 16)>(numbers[i], at);
+      to[i] = at;
+    }
   }
 };
 
@@ -97,14 +120,18 @@ struct PartsOfPoints {
   std::uint32_t* order;
 
   void operator()(std::int64_t part, std::int64_t& not_finite) const {
+    run_with_vectors(*this, part, &not_finite);
+  }
+  template <int bytes>
+  BRACEWELL_INLINE_FOR_TARGET void run(std::int64_t part, std::int64_t* not_finite) const {
     const auto [where_, bins_] = std::pair(where, bins); // no store changes them: they stay in registers
     std::uint32_t* const mine = places + part * bins.count();
     Location<T, Dim> at = {};
     for (std::int64_t i = begin(part); i < begin(part + 1); ++i)
-      if (where_.locate(i, at))
+      if (where_.template locate<(bytes > 16)>(i, at))
         ++mine[keys[i] = bins_.bin_of(at)];
       else
-        ++not_finite;
+        ++*not_finite;
   }
 
   /// Samples of parts and bins to places, and to the places where bins begin.
@@ -288,8 +315,7 @@ private:
       read_sizes(space, first, begin.data());
       chunks.sort(space, order.data(), points, memory);
     }
-    launch_kernel("Bracewell::Gridding::locate_in_order", Range(space, 0, points),
-                  LocateInOrder<T, Dim>{where, order.data(), points, locations});
+    LocateInOrder<T, Dim>{where, order.data(), points, locations}.launch(space);
     return 0;
   }
 

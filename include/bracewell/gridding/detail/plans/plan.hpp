@@ -13,6 +13,7 @@
 #include <bracewell/impl/checks.hpp>
 #include <bracewell/impl/matrix_units.hpp>
 
+#include <algorithm>
 #include <array>
 #include <optional>
 #include <type_traits>
@@ -143,6 +144,8 @@ private:
       strategy = choose_sorted_strategy({.points = double(problem.points),
                                          .slices = double(problem.slices),
                                          .largest_bin = double(sorted.largest),
+                                         .mean_bin = double(problem.points) / double(sorted.bins.count()),
+                                         .width = problem.kernel.width,
                                          .dimensions = Dim,
                                          .order = order,
                                          .value_bytes = sizeof(T),
@@ -177,17 +180,17 @@ private:
     for (int axis = 0; axis < Dim; ++axis) {
       const int size = shape[std::size_t(axis)], grid = problem.grid.size[Dim - 1 - axis];
       if (axis == 0 || size != shape[std::size_t(axis - 1)] || grid != problem.grid.size[Dim - axis]) {
-        values.resize(std::size_t(size));
-        std::optional<ReciprocalTransform> reciprocal;
+        const int middle = size / 2;
+        std::vector<T> half(std::size_t(middle + 1)); // it is even
         if (!of_user)
-          reciprocal = ReciprocalTransform::of(kernel, std::max(size / 2, 1) / double(grid));
-        for (int i = 0; i <= size / 2; ++i) { // it is even
-          const double frequency = double(i - size / 2) / grid;
-          values[std::size_t(i)] =
-              static_cast<T>(of_user ? 1 / kernel.transform(frequency) : (*reciprocal)(frequency));
-          if (const int mirrored = size / 2 * 2 - i; mirrored < size)
-            values[std::size_t(mirrored)] = values[std::size_t(i)];
-        }
+          ReciprocalTransform::of(kernel, std::max(middle, 1) / double(grid))
+              .fill(grid, middle + 1, half.data());
+        else
+          for (int i = 0; i <= middle; ++i)
+            half[std::size_t(i)] = static_cast<T>(1 / kernel.transform(double(i) / grid));
+        values.resize(std::size_t(size));
+        std::reverse_copy(half.begin(), half.end(), values.begin());
+        std::copy(half.begin() + 1, half.begin() + size - middle, values.begin() + middle + 1);
       }
       rolloff[std::size_t(axis)] = device_copy(space, "Bracewell::Gridding::rolloff", values);
     }

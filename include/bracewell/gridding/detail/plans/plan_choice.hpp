@@ -98,7 +98,8 @@ struct GriddingChoice {
                               .dimensions = Dim,
                               .host = is_host<Space>,
                               .bins_fit = bins_fit(space, candidate_grid, candidate.width),
-                              .order = options.order};
+                              .order = options.order,
+                              .value_bytes = sizeof(T)};
       const bool possible =
           candidate.width <= KernelShape::max_width && (work.bins_fit || !sorts_into_bins(options.strategy));
       too_wide = too_wide || candidate.width <= KernelShape::max_width;

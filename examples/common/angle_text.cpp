@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-#include "bracewell-tomography/angle_text.hpp"
+#include "angle_text.hpp"
 
-#include "common/input_error.hpp"
-#include "common/input_file.hpp"
+#include "input_error.hpp"
+#include "input_file.hpp"
 
 #include <charconv>
 #include <map>
