@@ -53,7 +53,6 @@ class Bracewell(CMakePackage, CudaPackage, ROCmPackage, PythonExtension):
 
     with when("+examples"):
         depends_on("cairo+png+pdf+svg")
-        depends_on("libpng@1.6:")
         depends_on("cli11@2:", type="build")
         depends_on("hdf5~mpi")
         depends_on("libtiff")
