@@ -95,7 +95,9 @@ void fit_all(const std::vector<Measurement>& all) {
   constexpr const auto& gpu = Bracewell::Impl::gpu_gridding_tuning;
   const double writing = in_use(Atomic, 0, 1), tile = gpu.tile_cell_2d;
   const auto chunks = [&](const GriddingWork& w) { return std::ceil(w.slices / gpu.tile_slices); };
-  const auto visits = [&](const GriddingWork& w) { return Bracewell::Impl::tile_visits(w, gpu.tile_2d); };
+  const auto visits = [&](const GriddingWork& w) { // tiles that a sample reaches on average
+    return (1 + (w.width - 1.) / gpu.tile_2d.x) * (1 + (w.width - 1.) / gpu.tile_2d.y);
+  };
   found = fit(all, Tiles, 2, [&](const GriddingWork& w) {
     return std::vector{Bracewell::Impl::reached_cells(w, gpu.tile_2d, visits(w)) * chunks(w) +
                            written(w) * writing / tile,

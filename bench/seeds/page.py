@@ -302,7 +302,7 @@ def calls(results):
     text = ["## What a call costs", "", "Microseconds for 8 linear projections of 32 x 32 pixels, float. Calls follow each other up to a fence.", ""]
     lines = []
     for gpu in (True, False):
-        part, machine = results.part("doors", gpu)
+        part, machine = results.part("doors", gpu, "calls")
         for name, words in (("calls", "C++"), ("calls through C", "C")):
             rows, one, where = results.rows(name, gpu)
             for row in rows.values():

@@ -118,4 +118,17 @@ private:
   }
 };
 
+namespace Impl {
+
+/// An Array of memory that a plan holds. A View that becomes one takes a compiler longer.
+template <class MemorySpace, class Value, class... Extents>
+Array<Value, MemorySpace> array_of(Value* data, Extents... extents) {
+  Array<Value, MemorySpace> result;
+  result.data = data;
+  result.given = true;
+  ((result.extents[result.rank++] = static_cast<std::int64_t>(extents)), ...);
+  return result;
+}
+
+} // namespace Impl
 } // namespace Bracewell

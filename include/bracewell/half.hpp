@@ -6,6 +6,7 @@
 #include <Kokkos_Core.hpp>
 
 #include <cstdint>
+#include <type_traits>
 
 namespace Bracewell {
 
@@ -84,15 +85,7 @@ KOKKOS_INLINE_FUNCTION std::uint16_t narrow(float value) {
 
 /// What a stored value is computed with.
 template <class Stored>
-struct ComputedWith {
-  using type = Stored;
-};
-template <>
-struct ComputedWith<HalfComplex> {
-  using type = Kokkos::complex<float>;
-};
-template <class Stored>
-using computed_with = typename ComputedWith<Stored>::type;
+using computed_with = std::conditional_t<std::is_same_v<Stored, HalfComplex>, Kokkos::complex<float>, Stored>;
 
 /// The type of the real and imaginary parts that a stored complex number is computed with.
 template <class Stored>
@@ -100,15 +93,7 @@ using real_of_stored = typename computed_with<Stored>::value_type;
 
 /// The complex number whose parts are stored as a type of real numbers.
 template <class Stored>
-struct ComplexOf {
-  using type = Kokkos::complex<Stored>;
-};
-template <>
-struct ComplexOf<Half> {
-  using type = HalfComplex;
-};
-template <class Stored>
-using complex_of = typename ComplexOf<Stored>::type;
+using complex_of = std::conditional_t<std::is_same_v<Stored, Half>, HalfComplex, Kokkos::complex<Stored>>;
 
 /// Whether a number is neither infinite nor not a number, by its bits: compilers that are told that there are no such numbers
 /// (-ffast-math, -Ofast) take comparisons and isfinite() away.

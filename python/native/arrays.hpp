@@ -214,7 +214,7 @@ public:
     initialize();
     Keyboard keyboard;
     try {
-      const bool listens = !on_device_ && PyThread_get_thread_ident() == Keyboard::main_thread;
+      const bool listens = PyThread_get_thread_ident() == Keyboard::main_thread;
       const nb::gil_scoped_release unlocked;
       const Heard heard(listens ? &keyboard : nullptr);
       run_unlocked(action);

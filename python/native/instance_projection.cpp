@@ -325,6 +325,7 @@ void Projection<backend, Real>::backproject_gradients(Queue queue, const Tensor&
                gradients.matrices = array_of<Real, Space>(matrices);
                gradients.shifts = array_of<Real, Space>(shifts);
                Impl::backproject_gradients<Kernel, M, D>(space_of<backend>(queue),
+                                                         Impl::reference_to("data", gradients.data),
                                                          array_of<const Complex, Space>(projections),
                                                          poses_of(poses), gradients, options_of(settings));
              });

@@ -19,7 +19,9 @@ ANGLES = np.arange(9) * np.pi / 9
 
 def run(script):
     done = subprocess.run([*interpreter(), "-c", script], capture_output=True, text=True, check=False, timeout=100)
-    assert (done.returncode, done.stderr) == (0, "")
+    # Kokkos says this for a forked child, which must not end the parent's use of the GPU.
+    said = done.stderr.replace("Kokkos::Cuda ERROR: Failed to call Kokkos::Cuda::finalize()\n", "") if bracewell.device_backend else done.stderr
+    assert (done.returncode, said) == (0, "")
     return done.stdout.split("\n")[:-1]
 
 

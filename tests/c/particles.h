@@ -34,7 +34,7 @@ static struct table read_table(const char *path, const char *name) {
     if (strncmp(word, "data_", 5) == 0)
       inside = strcmp(word, name) == 0;
     else if (inside && word[0] == '_' && table.columns < 32)
-      strncpy(table.names[table.columns++], word + 1, 39);
+      snprintf(table.names[table.columns++], sizeof table.names[0], "%.39s", word + 1);
     else if (inside && word[0] != '#' && strcmp(word, "loop_") != 0) {
       if (table.cells % 4096 == 0)
         table.values = (double *)realloc(table.values, sizeof(double) * (size_t)(table.cells + 4096));

@@ -1,23 +1,23 @@
 // What backproject and its gradients refuse.
 #include "arguments.hpp"
 
-// expect: Bracewell::backproject: expected projections [B, P, h, w/2+1] or [B, P, d, h, w/2+1], found another
+// expect: Bracewell::backproject, backproject_gradients: expected projections [B, P, h, w/2+1] or [B, P, d, h, w/2+1], found another
 void projections_without_batch_axis(const View<Complex***>& wrong) {
   backproject(instance, wrong, {.matrices = matrices}, {.data = volumes});
 }
-// expect: Bracewell::backproject: expected projections [B, P, h, w/2+1] of images [B, H, W/2+1], found another
+// expect: Bracewell::backproject, backproject_gradients: expected projections [B, P, h, w/2+1] of images [B, H, W/2+1], found another
 void volumes_to_images(const View<Complex*****>& wrong, const View<Complex***>& image) {
   backproject(instance, wrong, {.matrices = matrices}, {.data = image});
 }
-// expect: Bracewell::backproject_gradients: expected projections [B, P, h, w/2+1] or [B, P, d, h, w/2+1], found
+// expect: Bracewell::backproject, backproject_gradients: expected projections [B, P, h, w/2+1] or [B, P, d, h, w/2+1], found
 void gradients_without_batch_axis(const View<Complex***>& wrong) {
-  backproject_gradients(instance, wrong, {.matrices = matrices}, {.data = volumes});
+  backproject_gradients<Linear>(instance, wrong, {.matrices = matrices}, {.data = volumes});
 }
-// expect: Bracewell::backproject: projections: expected a View of Kokkos::complex, found another type of values.
+// expect: Bracewell::backproject, backproject_gradients: projections: expected a View of Kokkos::complex, found another type of values.
 void real_projections(const View<float****>& wrong) {
   backproject(instance, wrong, {.matrices = matrices}, {.data = volumes});
 }
-// expect: Bracewell::backproject: Kernel: expected Linear, CatmullRom or CubicBSpline, found another type
+// expect: Bracewell::backproject, backproject_gradients: Kernel: expected Linear, CatmullRom or CubicBSpline, found another type
 void precision_for_kernel() {
   backproject<float>(instance, images, {.matrices = matrices}, {.data = volumes});
 }

@@ -40,31 +40,31 @@ void project_by() {
   project<Kernel>(instance, volumes, {.matrices = matrices}, images);
 }
 
-// expect: Bracewell::project: Kernel::width: expected an even number of taps from 2 to 16, found another.
+// expect: Bracewell::project, project_gradients: Kernel::width: expected an even number of taps from 2 to 16, found another.
 template void project_by<Kernel<1>>();
-// expect: Bracewell::project: Kernel::width: expected an even number of taps from 2 to 16, found another.
+// expect: Bracewell::project, project_gradients: Kernel::width: expected an even number of taps from 2 to 16, found another.
 template void project_by<Kernel<3>>();
-// expect: Bracewell::project: Kernel::width: expected an even number of taps from 2 to 16, found another.
+// expect: Bracewell::project, project_gradients: Kernel::width: expected an even number of taps from 2 to 16, found another.
 template void project_by<Kernel<5>>();
-// expect: Bracewell::project: Kernel::width: expected an even number of taps from 2 to 16, found another.
+// expect: Bracewell::project, project_gradients: Kernel::width: expected an even number of taps from 2 to 16, found another.
 template void project_by<Kernel<18>>();
-// expect: Bracewell::project: Kernel: expected continuous weights that are zero at the edge, |x| = width/2, found others.
+// expect: Bracewell::project, project_gradients: Kernel: expected continuous weights that are zero at the edge, |x| = width/2, found others.
 template void project_by<Kernel<2, Fault::Edge>>();
-// expect: Bracewell::project: Kernel: expected an even kernel, weights(f)[i] = weights(1 - f)[width - 1 - i], found
+// expect: Bracewell::project, project_gradients: Kernel: expected an even kernel, weights(f)[i] = weights(1 - f)[width - 1 - i], found
 template void project_by<Kernel<4, Fault::Skewed>>();
-// expect: Bracewell::project: Kernel: expected derivatives that are the slopes of the weights, found others.
+// expect: Bracewell::project, project_gradients: Kernel: expected derivatives that are the slopes of the weights, found others.
 template void project_by<Kernel<6, Fault::Slopes>>();
-// expect: Bracewell::project: Kernel: expected weights(T f, T (&w)[width]) and derivatives(T f, T (&d)[width]), found
+// expect: Bracewell::project, project_gradients: Kernel: expected weights(T f, T (&w)[width]) and derivatives(T f, T (&d)[width]), found
 template void project_by<WidthAlone>();
-// expect: Bracewell::project_gradients: Kernel::width: expected an even number of taps from 2 to 16, found another.
+// expect: Bracewell::project, project_gradients: Kernel::width: expected an even number of taps from 2 to 16, found another.
 void gradients() {
-  project_gradients<Kernel<3>>(instance, volumes, {.matrices = matrices}, images, {.matrices = matrices});
+  project_gradients<Kernel<7>>(instance, volumes, {.matrices = matrices}, images, {.matrices = matrices});
 }
-// expect: Bracewell::backproject: Kernel: expected continuous weights that are zero at the edge, |x| = width/2, found others.
+// expect: Bracewell::backproject, backproject_gradients: Kernel: expected continuous weights that are zero at the edge, |x| = width/2, found others.
 void insertion() {
   backproject<Kernel<4, Fault::Edge>>(instance, images, {.matrices = matrices}, {.data = volumes});
 }
-// expect: Bracewell::backproject_gradients: Kernel: expected an even kernel, weights(f)[i] = weights(1 - f)[width - 1
+// expect: Bracewell::backproject, backproject_gradients: Kernel: expected an even kernel, weights(f)[i] = weights(1 - f)[width - 1
 void insertion_gradients() {
   backproject_gradients<Kernel<4, Fault::Skewed>>(instance, images, {.matrices = matrices},
                                                   {.data = volumes});

@@ -7,7 +7,7 @@
 #include <complex>
 #include <vector>
 
-// expect: Bracewell::project: reconstruction: expected a View of Kokkos::complex or HalfComplex, found another
+// expect: Bracewell::project, project_gradients: reconstruction: expected a View of Kokkos::complex or HalfComplex, found another
 void std_complex_volumes(const View<std::complex<float>****>& wrong) {
   project(instance, wrong, {.matrices = matrices}, images);
 }
@@ -15,23 +15,23 @@ void std_complex_volumes(const View<std::complex<float>****>& wrong) {
 void std_complex_images(const View<std::complex<float>****>& wrong) {
   project(instance, volumes, {.matrices = matrices}, wrong);
 }
-// expect: Bracewell::project: expected a reconstruction [B, H, W/2+1] with projections
+// expect: Bracewell::project, project_gradients: expected a reconstruction [B, H, W/2+1] with projections
 void two_axes_to_three(const View<Complex***>& wrong, const View<Complex*****>& deep) {
   project(instance, wrong, {.matrices = matrices}, deep);
 }
-// expect: Bracewell::project: expected a reconstruction [B, H, W/2+1] with projections
+// expect: Bracewell::project, project_gradients: expected a reconstruction [B, H, W/2+1] with projections
 void projections_without_batch_axis(const View<Complex***>& wrong) {
   project(instance, volumes, {.matrices = matrices}, wrong);
 }
-// expect: Bracewell::project_gradients: expected a reconstruction [B, H, W/2+1] with a cotangent
+// expect: Bracewell::project, project_gradients: expected a reconstruction [B, H, W/2+1] with projections
 void cotangent_without_batch_axis(const View<Complex**>& wrong) {
   project_gradients(instance, volumes, {.matrices = matrices}, wrong, {});
 }
-// expect: Bracewell::project: Kernel: expected Linear, CatmullRom or CubicBSpline, found another type
+// expect: Bracewell::project, project_gradients: Kernel: expected Linear, CatmullRom or CubicBSpline, found another type
 void precision_for_kernel() { project<float>(instance, volumes, {.matrices = matrices}, images); }
-// expect: Bracewell::project_gradients: Kernel: expected Linear, CatmullRom or CubicBSpline, found another type
+// expect: Bracewell::project, project_gradients: Kernel: expected Linear, CatmullRom or CubicBSpline, found another type
 void another_precision_for_kernel() {
-  project_gradients<float>(instance, volumes, {.matrices = matrices}, images, {.matrices = matrices});
+  project_gradients<double>(instance, volumes, {.matrices = matrices}, images, {.matrices = matrices});
 }
 // expect: Bracewell: expected a View of values that can be written, as outputs are, found const ones.
 void const_images(const View<const Complex****>& wrong) {

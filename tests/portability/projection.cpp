@@ -59,8 +59,13 @@ void every_operator(const Arguments<T>& a) {
 }
 
 template void every_operator<Bracewell::Linear>(const Arguments<float>&);
-template void every_operator<Bracewell::CubicBSpline>(const Arguments<float>&);
 template void every_operator<Bracewell::CatmullRom>(const Arguments<double>&);
+
+// Of four taps in float: only what reads a volume asks for both. Others have the taps (Catmull-Rom) or float (Lanczos).
+void project_with_splines(const Arguments<float>& a) {
+  forward<Bracewell::CubicBSpline>(a, a.volume, a.images);
+  forward<Bracewell::CubicBSpline>(a, a.volume, a.volumes);
+}
 
 void project_half_precision(const Arguments<float>& a) {
   const auto prepared = Bracewell::prepare<Bracewell::Linear, Bracewell::HalfComplex>(a.space, a.volume);

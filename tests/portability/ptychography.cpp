@@ -8,6 +8,7 @@
 #include <bracewell/ptychography/propagator.hpp>
 #include <bracewell/ptychography/solver.hpp>
 
+namespace Ptychography {
 namespace {
 
 using namespace Bracewell;
@@ -68,11 +69,6 @@ struct GeneralAlone : Impl::FusedDetectors<> {
 
 } // namespace
 
-template class Bracewell::Adam<Space, float>;
-template class Bracewell::AberratedProbe<Space, float>;
-template class Bracewell::Impl::ReducedGrid<Space, float>;
-template class Bracewell::PtychographySolver<Space, float, Impl::CompiledWith<float, GeneralAlone>>;
-
 void every_operator(const Space& space, const ScanPositions<Space>& scan, const View<float**>& real,
                     const View<Kokkos::complex<float>**>& object,
                     const View<Kokkos::complex<float>***>& probe,
@@ -86,3 +82,11 @@ void every_operator(const Space& space, const ScanPositions<Space>& scan, const 
   (void)choose_pattern_loss(space, targets);
   exit_wave_gradients(space, scan, object, probe, waves, {.object = object, .probe = probe});
 }
+
+} // namespace Ptychography
+
+template class Bracewell::Adam<Ptychography::Space, float>;
+template class Bracewell::AberratedProbe<Ptychography::Space, float>;
+template class Bracewell::Impl::ReducedGrid<Ptychography::Space, float>;
+template class Bracewell::PtychographySolver<
+    Ptychography::Space, float, Bracewell::Impl::CompiledWith<float, Ptychography::GeneralAlone>>;

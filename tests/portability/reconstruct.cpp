@@ -21,6 +21,7 @@
 #include <bracewell/reconstruct/spectrum_gradients.hpp>
 #include <bracewell/reconstruct/weight_equaliser.hpp>
 
+namespace Reconstruction {
 namespace {
 
 using Space = Kokkos::DefaultExecutionSpace;
@@ -138,3 +139,5 @@ template void every_pose_gradient<float>(const Space&, const Poses<float>&, cons
                                          const Poses<float>&, const Volumes<float>&);
 template void every_pose_gradient<double>(const Space&, const Poses<double>&, const Poses<double>&,
                                           const Poses<double>&, const Volumes<double>&);
+
+} // namespace Reconstruction

@@ -14,6 +14,8 @@
 #include <bracewell/tomography/stripes.hpp>
 #include <bracewell/tomography/view_slopes.hpp>
 
+namespace Tomography {
+
 using Space = Kokkos::DefaultExecutionSpace;
 template <class Data>
 using View = Kokkos::View<Data, Kokkos::LayoutRight, Space>;
@@ -67,3 +69,5 @@ void sum(const Space& space, const View<double**>& points, const View<Kokkos::co
   sums.forward(space, values, values);
   sums.adjoint(space, values, values);
 }
+
+} // namespace Tomography

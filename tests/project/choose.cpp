@@ -6,56 +6,21 @@
 
 using namespace Bracewell;
 
-namespace {
-
-/// 64 poses of a batch of two volumes of 64^3 in float, by Catmull-Rom.
-SamplingWork volumes() {
-  return {.dimensions = 3,
-          .projection_dimensions = 2,
-          .width = 4,
-          .value_bytes = 4,
-          .batches = 2,
-          .poses = 64,
-          .projection_elements = 64 * 33,
-          .elements = 64 * 64 * 33};
-}
-
-SamplingWork images() {
-  SamplingWork work = volumes();
-  work.dimensions = 2;
-  work.elements = 64 * 33;
-  work.batches = 1;
-  return work;
-}
-
-template <class Change>
-Sampling of(SamplingWork work, const Change& change) {
-  change(work);
-  return choose_sampling(work);
-}
-
-} // namespace
-
 TEST_CASE("hosts sample by rows, whatever they are given") {
-  CHECK(of(volumes(), [](auto& work) { work.host = true; }) == Sampling::Rows);
-  CHECK(of(volumes(), [](auto& work) { work.host = work.prepared = true; }) == Sampling::Rows);
+  CHECK(choose_sampling({.host = true}) == Sampling::Rows);
+  CHECK(choose_sampling({.host = true, .prepared = true}) == Sampling::Rows);
 }
 
 TEST_CASE("gradients of poses are sums, everywhere") {
   for (const bool host : {false, true})
-    CHECK(of(volumes(), [&](auto& work) {
-            work.pose_gradients = true;
-            work.host = host;
-          }) == Sampling::PoseSums);
+    for (const bool prepared : {false, true})
+      CHECK(choose_sampling({.host = host, .prepared = prepared, .pose_gradients = true}) ==
+            Sampling::PoseSums);
 }
 
 TEST_CASE("what is prepared is sampled from padded copies") {
-  const auto prepared = [](auto& work) { work.prepared = true; };
-  CHECK(of(volumes(), [](auto&) {}) == Sampling::Tiles);
-  CHECK(of(volumes(), prepared) == Sampling::PaddedCopies);
-  CHECK(of(images(), prepared) == Sampling::PaddedCopies);
-  CHECK(of(volumes(), [&](auto& work) { prepared(work), work.poses = 1024, work.batches = 32; }) ==
-        Sampling::PaddedCopies);
+  CHECK(choose_sampling({}) == Sampling::Tiles);
+  CHECK(choose_sampling({.prepared = true}) == Sampling::PaddedCopies);
 }
 
 TEST_CASE("insertion is what was asked for, by the kernel for the space") {

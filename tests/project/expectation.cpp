@@ -498,24 +498,21 @@ void check_tiles(const Case& sizes) {
                     p.noise.data(), int64_t(p.shell_count));
     plan.set_shifts(space, int(p.sizes.shifts), p.shifts.data(),
                     p.sizes.priors ? p.shift_priors.data() : nullptr);
-    const T* const class_logs =
-        plan.logs_of(space, plan.class_logs, p.sizes.priors ? p.class_priors.data() : nullptr, classes);
     const Impl::ExpectationList<T> list{
-        p.matrices.data(), 0, poses,
-        plan.logs_of(space, plan.pose_logs, p.sizes.priors ? p.pose_priors.data() : nullptr, classes * poses),
-        poses};
-    const auto results = found.results(p.N);
-    const Impl::ExpectationTargets<T> targets{results.log_evidence.data, results.class_shares.data,
-                                              results.posteriors.data,   results.classes.data,
-                                              results.poses.data,        results.shifts.data,
-                                              results.shares.data,       results.candidates.data,
-                                              results.shift_sums.data,   results.shell_sums.data};
-    const Impl::ExpectationVolumes<T, Memory, 3> volumes{results.data, results.weight};
+        .matrices = p.matrices.data(),
+        .first = 0,
+        .count = poses,
+        .logs = plan.logs_of(space, plan.pose_logs, p.sizes.priors ? p.pose_priors.data() : nullptr,
+                             classes * poses),
+        .log_stride = poses,
+        .class_logs =
+            plan.logs_of(space, plan.class_logs, p.sizes.priors ? p.class_priors.data() : nullptr, classes),
+        .left_out = 0,
+        .found = nullptr};
     if (p.sizes.first.empty())
-      plan.template run<Linear, 3>(space, reference, list, 0, images, 0, class_logs, targets, volumes);
+      plan.template run<Linear, 3>(space, reference, list, 0, images, found.results(p.N));
     else
-      plan.template run_lists<Linear, 3>(space, reference, list, p.sizes.first, 0, class_logs, targets,
-                                         volumes);
+      plan.template run_lists<Linear, 3>(space, reference, list, p.sizes.first, found.results(p.N));
   });
 }
 

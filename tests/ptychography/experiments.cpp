@@ -310,7 +310,8 @@ TEST_CASE("windows move when positions have gone too far, to those of a new plan
   model.space.fence();
   CHECK(on_host(own)() == on_host(given)()); // the plan's positions are the new ones
   const auto same = [](const auto& view, const auto& other) {
-    const auto a = on_host(view), b = on_host(other);
+    const auto a = on_host(view);
+    const auto b = on_host(other);
     return std::equal(a.data(), a.data() + a.size(), b.data());
   };
   CHECK(same(gradient, expected_gradient));
@@ -602,7 +603,8 @@ TEST_CASE("a solver takes Adam's steps on the gradients of slices, relaxation, f
   for (std::size_t step = 0; step < losses.size(); ++step)
     CHECK(std::abs(taken[step] / losses[step] - 1) < 1e-12);
   const auto same = [](const auto& view, const auto& other) {
-    const auto a = on_host(view), b = on_host(other);
+    const auto a = on_host(view);
+    const auto b = on_host(other);
     double worst = 0;
     for (std::size_t i = 0; i < b.size(); ++i)
       worst = std::max(worst, Kokkos::abs(a.data()[i] - b.data()[i]));

@@ -219,16 +219,7 @@ void check_sampling(int n, int poses, bool prepared) {
   const View<float****> matrices("matrices", 1, 1, 3, 3), gradient("gradient", 1, 1, 3, 3);
   const auto reference = prepare<Kernel>(space, volume);
   const auto cotangent = prepare<Kernel>(space, volume, ReadBy::BackprojectGradients);
-  SamplingWork work{.dimensions = 3,
-                    .projection_dimensions = 2,
-                    .width = Kernel::width,
-                    .value_bytes = 4,
-                    .batches = 1,
-                    .poses = poses,
-                    .projection_elements = 8 * 5,
-                    .elements = n * n * (n / 2 + 1),
-                    .host = Impl::is_host<Space>,
-                    .prepared = prepared};
+  SamplingWork work{.host = Impl::is_host<Space>, .prepared = prepared};
   const auto label = [&](const std::string& function) {
     return "Bracewell::" + function + "::" + step_of(choose_sampling(work));
   };

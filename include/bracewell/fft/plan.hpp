@@ -58,9 +58,8 @@ public:
   FFT(const ExecutionSpace& space, const std::array<int, Dim>& shape, std::int64_t batch = 1,
       const FFTOptions& options = {});
 
-  FFT(FFT&&) noexcept;            ///< The other can only be destroyed or assigned to.
-  FFT& operator=(FFT&&) noexcept; ///< The same.
-  ~FFT();
+  FFT(FFT&&) noexcept = default;            ///< The other can only be destroyed or assigned to.
+  FFT& operator=(FFT&&) noexcept = default; ///< The same.
 
   /// Bytes of workspace that execute needs (0 for FFTW).
   std::size_t workspace_bytes() const;
@@ -95,8 +94,8 @@ private:
     constexpr Impl::Arguments checks{"FFT"};
     Problem problem;
     for (std::size_t axis = 0; axis < Dim; ++axis) {
-      const bool fits = shape[axis] >= 1 && shape[axis] <= std::numeric_limits<int>::max() / 4;
-      checks.require(fits, "shape", "sizes from 1 to 2^29", [&] { return std::to_string(shape[axis]); });
+      if (shape[axis] < 1 || shape[axis] > std::numeric_limits<int>::max() / 4)
+        checks.refuse("shape", "sizes from 1 to 2^29, found %d", shape[axis]);
       problem.shape[axis] = shape[axis];
     }
     checks.at_least("batch", batch, std::int64_t(0));
@@ -105,18 +104,17 @@ private:
     return problem;
   }
 
-  template <class Value>
-  void check(const char* argument, const Array<Value, MemorySpace>& array, bool real) const {
+  void check(const char* argument, const Impl::ArrayShape& array, bool real) const {
     bool fits = array && array.rank >= Dim && array.size() == problem_.batch * problem_.elements(0, real);
-    for (int axis = 0; fits && axis < Dim; ++axis)
-      fits = array.extents[array.rank - Dim + axis] == problem_.stored(axis, real);
-    const auto expected = [&] {
-      std::string text = "[batches of " + std::to_string(problem_.batch);
-      for (int axis = 0; axis < Dim; ++axis)
-        text += ", " + std::to_string(problem_.stored(axis, real));
-      return text + "]";
-    };
-    arguments.require(fits, argument, expected, [&] { return array.shape(); });
+    Impl::ArrayShape expected;
+    expected.extents[expected.rank++] = problem_.batch;
+    for (int axis = 0; axis < Dim; ++axis) {
+      const std::int64_t stored = expected.extents[expected.rank++] = problem_.stored(axis, real);
+      fits = fits && array.extents[array.rank - Dim + axis] == stored;
+    }
+    if (!fits)
+      arguments.refuse(argument, "[batches of %s, found %s", expected.shape_text().characters + 1,
+                       array.shape_text().characters);
   }
 
   void transform(const ExecutionSpace& space, const Array<ConstUnlessDestroyed, MemorySpace>& input,
@@ -140,23 +138,14 @@ private:
 
   Problem problem_;
   bool external_;
-  std::unique_ptr<const Backend> backend_;
+  std::shared_ptr<const Backend> backend_; // not shared: callers need not know how it ends
 };
 
 template <class ExecutionSpace, int Dim, class Input, class Output>
 FFT<ExecutionSpace, Dim, Input, Output>::FFT(const ExecutionSpace& space, const std::array<int, Dim>& shape,
                                              std::int64_t batch, const FFTOptions& options)
     : problem_(check(shape, batch, options)), external_(options.external_workspace),
-      backend_(batch > 0 ? std::make_unique<Backend>(space, problem_, options) : nullptr) {}
-
-template <class ExecutionSpace, int Dim, class Input, class Output>
-FFT<ExecutionSpace, Dim, Input, Output>::FFT(FFT&&) noexcept = default;
-
-template <class ExecutionSpace, int Dim, class Input, class Output>
-auto FFT<ExecutionSpace, Dim, Input, Output>::operator=(FFT&&) noexcept -> FFT& = default;
-
-template <class ExecutionSpace, int Dim, class Input, class Output>
-FFT<ExecutionSpace, Dim, Input, Output>::~FFT() = default;
+      backend_(batch > 0 ? std::make_shared<const Backend>(space, problem_, options) : nullptr) {}
 
 template <class ExecutionSpace, int Dim, class Input, class Output>
 std::size_t FFT<ExecutionSpace, Dim, Input, Output>::workspace_bytes() const {
@@ -185,27 +174,15 @@ template <class ExecutionSpace, int Dim, class Input, class Output>
 void FFT<ExecutionSpace, Dim, Input, Output>::execute(
     const ExecutionSpace& space, const Array<ConstUnlessDestroyed, MemorySpace>& input,
     const Array<Output, MemorySpace>& output, const Kokkos::View<char*, MemorySpace>& workspace) const {
-  arguments.require(
-      workspace.size() >= workspace_bytes(), "workspace",
-      [&] { return std::to_string(workspace_bytes()) + " bytes"; },
-      [&] { return std::to_string(workspace.size()); });
+  if (workspace.size() < workspace_bytes())
+    arguments.refuse("workspace", "%zu bytes, found %zu", workspace_bytes(), workspace.size());
   transform(space, input, output, Impl::NamedMemory("workspace", workspace.data(), workspace.size()));
 }
 
-#define BRACEWELL_INSTANCES_FFT_1D(Extern, Space, Real)                                                      \
-  Extern template class FFT<Space, 1, Real, Kokkos::complex<Real>>;                                          \
-  Extern template class FFT<Space, 1, Kokkos::complex<Real>, Real>;                                          \
-  Extern template class FFT<Space, 1, Kokkos::complex<Real>, Kokkos::complex<Real>>;
-BRACEWELL_DECLARE(BRACEWELL_INSTANCES_FFT_1D)
-#define BRACEWELL_INSTANCES_FFT_2D(Extern, Space, Real)                                                      \
-  Extern template class FFT<Space, 2, Real, Kokkos::complex<Real>>;                                          \
-  Extern template class FFT<Space, 2, Kokkos::complex<Real>, Real>;                                          \
-  Extern template class FFT<Space, 2, Kokkos::complex<Real>, Kokkos::complex<Real>>;
-BRACEWELL_DECLARE(BRACEWELL_INSTANCES_FFT_2D)
-#define BRACEWELL_INSTANCES_FFT_3D(Extern, Space, Real)                                                      \
-  Extern template class FFT<Space, 3, Real, Kokkos::complex<Real>>;                                          \
-  Extern template class FFT<Space, 3, Kokkos::complex<Real>, Real>;                                          \
-  Extern template class FFT<Space, 3, Kokkos::complex<Real>, Kokkos::complex<Real>>;
-BRACEWELL_DECLARE(BRACEWELL_INSTANCES_FFT_3D)
+#define BRACEWELL_INSTANCES_FFT(Extern, Space, Real, Dim)                                                    \
+  Extern template class FFT<Space, Dim, Real, Kokkos::complex<Real>>;                                        \
+  Extern template class FFT<Space, Dim, Kokkos::complex<Real>, Real>;                                        \
+  Extern template class FFT<Space, Dim, Kokkos::complex<Real>, Kokkos::complex<Real>>;
+BRACEWELL_DECLARE_DIMENSIONS(BRACEWELL_INSTANCES_FFT)
 
 } // namespace Bracewell

@@ -42,21 +42,10 @@ void matrices_from_quaternions(const ExecutionSpace& space, const Quaternions& q
 template <class ExecutionSpace, class RotationVectors, class Base, class Matrices>
 void matrices_from_rotation_vectors(const ExecutionSpace& space, const RotationVectors& rotation_vectors,
                                     const Base& base, const Matrices& matrices) {
-  using T = typename Matrices::non_const_value_type;
-  using Memory = typename ExecutionSpace::memory_space;
-  constexpr Impl::Arguments arguments{"matrices_from_rotation_vectors"};
-  const Array<const T, Memory> vectors(rotation_vectors), from(base);
-  const Array<T, Memory> to(matrices);
-  Impl::require_poses(arguments, "rotation_vectors", vectors, vectors, 3);
-  Impl::require_poses(arguments, "base", from, vectors, 9);
-  Impl::require_poses(arguments, "matrices", to, vectors, 9);
-  arguments.disjoint({{"matrices", to}}, {{"rotation_vectors", vectors}});
-  if (to.data != from.data)
-    arguments.disjoint({{"matrices", to}}, {{"base", from}});
-  const Kokkos::Profiling::ScopedRegion region("Bracewell::matrices_from_rotation_vectors");
-  Impl::for_each_pose(space, "Bracewell::matrices_from_rotation_vectors::rotate",
-                      vectors.extents[0] * vectors.extents[1],
-                      Impl::RotateMatrices<T>{vectors.data, from.data, to.data});
+  const Array<const typename Matrices::non_const_value_type, typename ExecutionSpace::memory_space> from(
+      base);
+  Impl::make_matrices<Impl::FromRotationVectors>(space, {"matrices_from_rotation_vectors"},
+                                                 "rotation_vectors", rotation_vectors, matrices, &from);
 }
 
 /// Chain rule from matrices to the angles of matrices_from_angles: dL/d(rot, tilt, psi), per degree.
@@ -108,21 +97,10 @@ template <class ExecutionSpace, class RotationVectors, class Base, class MatrixG
 void rotation_vector_gradients(const ExecutionSpace& space, const RotationVectors& rotation_vectors,
                                const Base& base, const MatrixGradients& matrix_gradients,
                                const Gradients& gradients) {
-  using T = typename Gradients::value_type;
-  using Memory = typename ExecutionSpace::memory_space;
-  constexpr Impl::Arguments arguments{"rotation_vector_gradients"};
-  const Array<const T, Memory> vectors(rotation_vectors), from(base), cotangents(matrix_gradients);
-  const Array<T, Memory> to(gradients);
-  Impl::require_poses(arguments, "rotation_vectors", vectors, vectors, 3);
-  Impl::require_poses(arguments, "base", from, vectors, 9);
-  Impl::require_poses(arguments, "matrix_gradients", cotangents, vectors, 9);
-  Impl::require_poses(arguments, "gradients", to, vectors, 3);
-  arguments.disjoint({{"gradients", to}},
-                     {{"rotation_vectors", vectors}, {"base", from}, {"matrix_gradients", cotangents}});
-  const Kokkos::Profiling::ScopedRegion region("Bracewell::rotation_vector_gradients");
-  Impl::for_each_pose(space, "Bracewell::rotation_vector_gradients::chain_rotated",
-                      vectors.extents[0] * vectors.extents[1],
-                      Impl::ChainRotatedGradients<T>{vectors.data, from.data, cotangents.data, to.data});
+  const Array<const typename Gradients::non_const_value_type, typename ExecutionSpace::memory_space> from(
+      base);
+  Impl::chain_gradients<Impl::FromRotationVectors>(space, {"rotation_vector_gradients"}, "rotation_vectors",
+                                                   rotation_vectors, matrix_gradients, gradients, &from);
 }
 
 /// Matrices of images in their plane, for alignment in 2D: M = (cos psi, -sin psi; sin psi, cos psi), which is

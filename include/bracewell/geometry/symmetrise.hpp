@@ -181,15 +181,6 @@ struct SymmetryFactors {
   }
 };
 
-template <class T>
-KOKKOS_INLINE_FUNCTION T conjugate_of(T value) {
-  return value;
-}
-template <class T>
-KOKKOS_INLINE_FUNCTION Kokkos::complex<T> conjugate_of(const Kokkos::complex<T>& value) {
-  return {value.real(), -value.imag()};
-}
-
 /// Data and, where there are any, weights between their elements.
 template <class Kernel, class Value, class T>
 struct InterpolatedSpectrum {
@@ -235,12 +226,12 @@ struct InterpolatedSpectrum {
             const int tap[3] = {first[0] + x, first[1] + y, first[2] + z};
             const auto address = layout.resolve(tap);
             const Value found = data[address.index];
-            sum += part * (address.conjugate ? conjugate_of(found) : found);
+            sum += part * (address.conjugate ? conjugate(found) : found);
             if (weight)
               own += part * weight[address.index];
           }
     }
-    value = mirrored ? conjugate_of(sum) : sum;
+    value = mirrored ? conjugate(sum) : sum;
   }
 };
 
@@ -288,9 +279,9 @@ struct Orbits {
   KOKKOS_INLINE_FUNCTION void write(Value* target, const int (&k)[3], const Value& value) const {
     for (int i = 0; i < static_cast<int>(operators.extent(0)); ++i) {
       const auto at = address(k, i);
-      target[at.index] = at.conjugate ? conjugate_of(value) : value;
+      target[at.index] = at.conjugate ? conjugate(value) : value;
       if (layout.self_mated(at.column))
-        target[mate(k, i)] = at.conjugate ? value : conjugate_of(value);
+        target[mate(k, i)] = at.conjugate ? value : conjugate(value);
     }
   }
 };
@@ -364,7 +355,7 @@ struct SumOverOperators {
       for (int i = 0; i < static_cast<int>(permutations.extent(0)); ++i) {
         const auto address = orbits.address(k, i);
         const Value value = source[begin + address.index];
-        sum += address.conjugate ? conjugate_of(value) : value;
+        sum += address.conjugate ? conjugate(value) : value;
         if (source_weight)
           weight += source_weight[begin + address.index];
       }

@@ -91,16 +91,42 @@ inline GriddingInterpolation choose_interpolation(const InterpolationWork& work)
 /// amplifies rounding. At tolerances near the precision there is therefore one oversampling only. A smaller grid pays more on
 /// hosts, where FFTs take longer relative to spreading, and on GPUs in 3D and in double.
 /// @param epsilon  of the precision
-inline std::vector<double> unasked_oversamplings(double tolerance, double epsilon, bool host, int dimensions);
+inline std::vector<double> unasked_oversamplings(double tolerance, double epsilon, bool host,
+                                                 int dimensions) {
+  if (tolerance < 20 * epsilon)
+    return {2};
+  if (host)
+    return {2, 1.75, 1.5, 1.35, 1.25};
+  return dimensions == 3 || epsilon < 1e-10 ? std::vector<double>{2, 1.75, 1.5} : std::vector<double>{2, 1.5};
+}
 
 /// The oversamplings that a plan tries in turn where one is asked for: larger ones where no kernel meets the
 /// tolerance on a grid of that size.
-inline std::vector<double> asked_oversamplings(double asked);
+inline std::vector<double> asked_oversamplings(double asked) {
+  std::vector<double> result{asked};
+  for (const double more : {1.35, 1.5, 1.75, 2.})
+    if (more > asked)
+      result.push_back(more);
+  return result;
+}
 
 /// The size of a grid of at least `least` elements along an axis whose FFT is fast. Above 2048, cuFFT takes 0.013 ns per
 /// element on an H200 for sizes of factors 2 and 3 alone, and at least one 4. Sizes with 5 and 7 mostly take 0.017 to 0.025
 /// ns.
-inline std::int64_t gridding_size(std::int64_t least, bool host);
+inline std::int64_t gridding_size(std::int64_t least, bool host) {
+  const std::int64_t smooth = next_fast_size(least);
+  if (least <= Impl::gridding_tuning(host).smooth_up_to)
+    return smooth;
+  for (std::int64_t size = (least + 3) / 4 * 4; size < least + least / 8; size += 4) {
+    std::int64_t rest = size;
+    for (const int prime : {2, 3})
+      while (rest % prime == 0)
+        rest /= prime;
+    if (rest == 1)
+      return size;
+  }
+  return smooth;
+}
 
 /// Estimated time of spreading in float: nanoseconds of an NVIDIA H200, or of one core of a host. Infinite where
 /// there is no such strategy. (In double, all strategies take about twice as long.)
@@ -119,12 +145,6 @@ namespace Impl {
 constexpr bool sorts_into_bins(GriddingStrategy strategy) {
   return strategy == GriddingStrategy::Bins || strategy == GriddingStrategy::OwnedBoxes ||
          strategy == GriddingStrategy::MatrixBoxes;
-}
-
-/// Tiles that a sample reaches on average, and with as many cells.
-inline double tile_visits(const GriddingWork& work, const BoxShape& tile) {
-  const double visits = (1 + (work.width - 1.) / tile.x) * (1 + (work.width - 1.) / tile.y);
-  return work.dimensions == 2 ? visits : visits * (1 + (work.width - 1.) / tile.z);
 }
 
 /// Cells of the tiles of a grid that have samples, at most.
@@ -164,7 +184,11 @@ inline GriddingStrategy expected_sorted_strategy(const GriddingWork& work) {
 inline double tiles_cost(const GriddingWork& work, double writing) {
   constexpr const GpuGriddingTuning& gpu = gpu_gridding_tuning;
   const BoxShape tile = work.dimensions == 2 ? gpu.tile_2d : gpu.tile_3d;
-  const double chunks = std::ceil(work.slices / gpu.tile_slices), visits = tile_visits(work, tile);
+  const double chunks = std::ceil(work.slices / gpu.tile_slices);
+  double visits =
+      (1 + (work.width - 1.) / tile.x) * (1 + (work.width - 1.) / tile.y); // of a sample, on average
+  if (work.dimensions == 3)
+    visits *= 1 + (work.width - 1.) / tile.z;
   return writing +
          reached_cells(work, tile, visits) * chunks *
              (work.dimensions == 2 ? gpu.tile_cell_2d : gpu.tile_cell_3d) +
@@ -191,16 +215,11 @@ inline double owned_boxes_cost(const GriddingWork& work) {
          work.points * work.slices * (gpu.owned_sample + gpu.owned_reach * reach);
 }
 
-inline double matrix_boxes_cost(const GriddingWork& work, double taps) {
-  constexpr const GpuGriddingTuning& gpu = gpu_gridding_tuning;
-  return gpu.matrix_launch + work.cells * work.slices * gpu.matrix_cell +
-         work.points * work.slices * (gpu.matrix_sample + gpu.matrix_tap * taps);
-}
-
 } // namespace Impl
 
 inline double gridding_cost(GriddingStrategy strategy, const GriddingWork& work) {
   constexpr double none = std::numeric_limits<double>::infinity();
+  constexpr const Impl::GpuGriddingTuning& gpu = Impl::gpu_gridding_tuning;
   const Impl::GriddingTuning& tuning = Impl::gridding_tuning(work.host);
   const double taps = std::pow(work.width, work.dimensions);
   const double writing = work.cells * work.slices * tuning.write;
@@ -215,7 +234,10 @@ inline double gridding_cost(GriddingStrategy strategy, const GriddingWork& work)
   case GriddingStrategy::OwnedBoxes:
     return boxes ? Impl::owned_boxes_cost(work) : none;
   case GriddingStrategy::MatrixBoxes:
-    return boxes && work.matrices ? Impl::matrix_boxes_cost(work, taps) : none;
+    return boxes && work.matrices
+               ? gpu.matrix_launch + work.cells * work.slices * gpu.matrix_cell +
+                     work.points * work.slices * (gpu.matrix_sample + gpu.matrix_tap * taps)
+               : none;
   default:
     return work.host || work.dimensions == 1 ? none : Impl::tiles_cost(work, writing);
   }
@@ -301,38 +323,6 @@ inline GriddingInterpolation choose_interpolation(const InterpolationWork& work)
       return choice;
   }
   return GriddingInterpolation::Samples;
-}
-
-inline std::vector<double> unasked_oversamplings(double tolerance, double epsilon, bool host,
-                                                 int dimensions) {
-  if (tolerance < 20 * epsilon)
-    return {2};
-  if (host)
-    return {2, 1.75, 1.5, 1.35, 1.25};
-  return dimensions == 3 || epsilon < 1e-10 ? std::vector<double>{2, 1.75, 1.5} : std::vector<double>{2, 1.5};
-}
-
-inline std::vector<double> asked_oversamplings(double asked) {
-  std::vector<double> result{asked};
-  for (const double more : {1.35, 1.5, 1.75, 2.})
-    if (more > asked)
-      result.push_back(more);
-  return result;
-}
-
-inline std::int64_t gridding_size(std::int64_t least, bool host) {
-  const std::int64_t smooth = next_fast_size(least);
-  if (least <= Impl::gridding_tuning(host).smooth_up_to)
-    return smooth;
-  for (std::int64_t size = (least + 3) / 4 * 4; size < least + least / 8; size += 4) {
-    std::int64_t rest = size;
-    for (const int prime : {2, 3})
-      while (rest % prime == 0)
-        rest /= prime;
-    if (rest == 1)
-      return size;
-  }
-  return smooth;
 }
 
 } // namespace Bracewell

@@ -48,7 +48,8 @@ public:
   /// @param shape   image size {((depth,) height,) width}
   /// @throws Error on sizes and options out of range and points that are not finite
   Gridding(const ExecutionSpace& space, const Points& points, const Shape& shape,
-           const GriddingOptions& options = {});
+           const GriddingOptions& options = {})
+      : Gridding(Impl::Arguments{"Gridding"}, space, points, shape, options) {}
 
   Gridding(Gridding&&) noexcept = default;            ///< The other can only be destroyed or assigned to.
   Gridding& operator=(Gridding&&) noexcept = default; ///< The same.
@@ -59,14 +60,18 @@ public:
   /// @param points  View [points(), Dim] of double: see the constructor
   /// @throws Error on a View of another shape, points that are not finite (the plan has none then that can be
   ///         used) and where the strategy is PrunedGather
-  void set_points(const ExecutionSpace& space, const Points& points);
+  void set_points(const ExecutionSpace& space, const Points& points) {
+    set_points(Impl::Arguments{"Gridding::set_points"}, space, points);
+  }
 
   /// Grid size, slowest axis first: at least oversampling times the image, only factors 2, 3, 5 and 7.
   Shape grid_shape() const { return shape_of(plan_.problem.grid); }
 
   /// What grid_shape() of a plan of these arguments would be; points: a View or PolarPoints.
   static Shape grid_shape(const ExecutionSpace& space, const Points& points, const Shape& shape,
-                          const GriddingOptions& options = {});
+                          const GriddingOptions& options = {}) {
+    return grid_shape(Impl::Arguments{"Gridding::grid_shape"}, space, points, shape, options);
+  }
 
   std::int64_t points() const { return plan_.problem.points; } ///< Samples of a slice.
   std::int64_t slices() const { return plan_.problem.slices; } ///< Of one call, at most.
@@ -83,11 +88,16 @@ public:
   /// bytes for every tile that a sample reaches beyond that.)
   /// @throws Error as the constructor, but for points that are not finite
   static std::size_t bytes_needed(const ExecutionSpace& space, const Points& points, const Shape& shape,
-                                  const GriddingOptions& options = {});
+                                  const GriddingOptions& options = {}) {
+    return bytes_needed(Impl::Arguments{"Gridding::bytes_needed"}, space, points, shape, options);
+  }
 
   /// Reciprocal transform of the kernel along an axis of the View (0 slowest): View [size] for pixels X =
   /// index - size / 2. The product over the axes undoes the kernel.
-  Kokkos::View<const T*, ExecutionSpace> rolloff(int axis) const;
+  Kokkos::View<const T*, ExecutionSpace> rolloff(int axis) const {
+    Impl::Arguments{"Gridding::rolloff"}.within("axis", axis, 0, Dim - 1);
+    return plan_.rolloff[std::size_t(axis)];
+  }
 
   /// Samples to the grid.
   /// @param samples  View of complex, [slices, points] or [points, slices] as options.order says; at most
@@ -110,9 +120,6 @@ private:
   Gridding(const Impl::Arguments& arguments, const ExecutionSpace& space, const Points& points,
            const Shape& shape, const GriddingOptions& options);
 
-  static Plan make(const Impl::Arguments& arguments, const ExecutionSpace& space, const Points& points,
-                   const Shape& shape, const GriddingOptions& options);
-
   void set_points(const Impl::Arguments& arguments, const ExecutionSpace& space, const Points& points);
 
   static Shape grid_shape(const Impl::Arguments& arguments, const ExecutionSpace& space, const Points& points,
@@ -120,6 +127,18 @@ private:
 
   static std::size_t bytes_needed(const Impl::Arguments& arguments, const ExecutionSpace& space,
                                   const Points& points, const Shape& shape, const GriddingOptions& options);
+
+  static Plan make(const Impl::Arguments& arguments, const ExecutionSpace& space, const Points& points,
+                   const Shape& shape, const GriddingOptions& options) {
+    check(arguments, points, shape, options);
+    Kokkos::Profiling::ScopedRegion region("Bracewell::Gridding::plan");
+    if constexpr (Dim == 2)
+      if (points.polar) {
+        const Impl::Rays<ExecutionSpace> rays = points.rays(space, arguments);
+        return {space, rays.points(), points.count(), shape, options, arguments, rays};
+      }
+    return {space, points.array, points.count(), shape, options, arguments};
+  }
 
   static Shape shape_of(const Impl::GridShape<Dim>& grid) {
     Shape shape;
@@ -151,36 +170,6 @@ private:
 };
 
 template <class ExecutionSpace, int Dim, class T>
-Gridding<ExecutionSpace, Dim, T>::Gridding(const ExecutionSpace& space, const Points& points,
-                                           const Shape& shape, const GriddingOptions& options)
-    : Gridding(Impl::Arguments{"Gridding"}, space, points, shape, options) {}
-
-template <class ExecutionSpace, int Dim, class T>
-void Gridding<ExecutionSpace, Dim, T>::set_points(const ExecutionSpace& space, const Points& points) {
-  set_points(Impl::Arguments{"Gridding::set_points"}, space, points);
-}
-
-template <class ExecutionSpace, int Dim, class T>
-auto Gridding<ExecutionSpace, Dim, T>::grid_shape(const ExecutionSpace& space, const Points& points,
-                                                  const Shape& shape, const GriddingOptions& options)
-    -> Shape {
-  return grid_shape(Impl::Arguments{"Gridding::grid_shape"}, space, points, shape, options);
-}
-
-template <class ExecutionSpace, int Dim, class T>
-std::size_t Gridding<ExecutionSpace, Dim, T>::bytes_needed(const ExecutionSpace& space, const Points& points,
-                                                           const Shape& shape,
-                                                           const GriddingOptions& options) {
-  return bytes_needed(Impl::Arguments{"Gridding::bytes_needed"}, space, points, shape, options);
-}
-
-template <class ExecutionSpace, int Dim, class T>
-auto Gridding<ExecutionSpace, Dim, T>::rolloff(int axis) const -> Kokkos::View<const T*, ExecutionSpace> {
-  Impl::Arguments{"Gridding::rolloff"}.within("axis", axis, 0, Dim - 1);
-  return plan_.rolloff[std::size_t(axis)];
-}
-
-template <class ExecutionSpace, int Dim, class T>
 void Gridding<ExecutionSpace, Dim, T>::spread(const ExecutionSpace& space,
                                               const Array<const Complex, MemorySpace>& samples,
                                               const Array<Complex, MemorySpace>& grid) const {
@@ -210,20 +199,6 @@ Gridding<ExecutionSpace, Dim, T>::Gridding(const Impl::Arguments& arguments, con
                                            const Points& points, const Shape& shape,
                                            const GriddingOptions& options)
     : plan_(make(arguments, space, points, shape, options)) {}
-
-template <class ExecutionSpace, int Dim, class T>
-auto Gridding<ExecutionSpace, Dim, T>::make(const Impl::Arguments& arguments, const ExecutionSpace& space,
-                                            const Points& points, const Shape& shape,
-                                            const GriddingOptions& options) -> Plan {
-  check(arguments, points, shape, options);
-  Kokkos::Profiling::ScopedRegion region("Bracewell::Gridding::plan");
-  if constexpr (Dim == 2)
-    if (points.polar) {
-      const Impl::Rays<ExecutionSpace> rays = points.rays(space, arguments);
-      return {space, rays.points(), points.count(), shape, options, arguments, rays};
-    }
-  return {space, points.array, points.count(), shape, options, arguments};
-}
 
 template <class ExecutionSpace, int Dim, class T>
 void Gridding<ExecutionSpace, Dim, T>::set_points(const Impl::Arguments& arguments,
@@ -266,11 +241,8 @@ std::size_t Gridding<ExecutionSpace, Dim, T>::bytes_needed(const Impl::Arguments
   return Plan::bytes_needed(space, points.array, points.count(), shape, options, arguments);
 }
 
-#define BRACEWELL_INSTANCES_GRIDDING_1D(Extern, Space, Real) Extern template class Gridding<Space, 1, Real>;
-BRACEWELL_DECLARE(BRACEWELL_INSTANCES_GRIDDING_1D)
-#define BRACEWELL_INSTANCES_GRIDDING_2D(Extern, Space, Real) Extern template class Gridding<Space, 2, Real>;
-BRACEWELL_DECLARE(BRACEWELL_INSTANCES_GRIDDING_2D)
-#define BRACEWELL_INSTANCES_GRIDDING_3D(Extern, Space, Real) Extern template class Gridding<Space, 3, Real>;
-BRACEWELL_DECLARE(BRACEWELL_INSTANCES_GRIDDING_3D)
+#define BRACEWELL_INSTANCES_GRIDDING(Extern, Space, Real, Dim)                                               \
+  Extern template class Gridding<Space, Dim, Real>;
+BRACEWELL_DECLARE_DIMENSIONS(BRACEWELL_INSTANCES_GRIDDING)
 
 } // namespace Bracewell

@@ -11,6 +11,7 @@
 #include <bracewell/impl/checks.hpp>
 #include <bracewell/impl/compiled.hpp>
 #include <bracewell/impl/host_tasks.hpp>
+#include <bracewell/impl/image_on_grid.hpp>
 #include <bracewell/impl/memory.hpp>
 #include <bracewell/impl/sample_array.hpp>
 
@@ -23,7 +24,7 @@
 #include <cstdint>
 #include <limits>
 #include <memory>
-#include <type_traits>
+#include <utility>
 
 namespace Bracewell {
 
@@ -47,11 +48,6 @@ class NonuniformSums {
   using Complex = Kokkos::complex<T>;
   using Shape = std::array<int, Dim>;
   using Range = Kokkos::RangePolicy<ExecutionSpace, Kokkos::IndexType<std::int64_t>>;
-  template <class DataType>
-  using Unmanaged =
-      Kokkos::View<DataType, Kokkos::LayoutRight, ExecutionSpace, Kokkos::MemoryTraits<Kokkos::Unmanaged>>;
-  using GridView = Unmanaged<
-      std::conditional_t<Dim == 1, Complex**, std::conditional_t<Dim == 2, Complex***, Complex****>>>;
   using Plan = Gridding<ExecutionSpace, Dim, T>;
   using Transform = NonuniformFFT<ExecutionSpace, Dim, T>;
   using Boxes = Impl::NonuniformBoxes<Dim>;
@@ -207,14 +203,14 @@ private:
     const double oversampling =
         fits ? oversampling_ : chosen_oversampling(boxes, double(points.count()), double(targets.count()));
     const Shape shape =
-        Impl::RoomForPoints<Dim>(boxes, oversampling, room(kernel(options_, oversampling)), arguments).shape;
+        Impl::shape_for_points(boxes, oversampling, room(kernel(options_, oversampling)), arguments);
     take_oversampling(oversampling);
     const Shape grid =
         fits ? grid_shape() : Plans::grid_shape<Plan>(arguments, space, points, shape, of_points());
 
     Impl::MovePoints<Dim> move{points.array, nullptr, {}, {}, {}};
     Impl::MovePoints<Dim> move_targets{targets.array, nullptr, {}, {}, {}};
-    double to_middle[Dim], from_middle[Dim];
+    Kokkos::Array<double, Dim> to_middle, from_middle;
     for (int d = 0; d < Dim; ++d) {
       const int size = grid[std::size_t(Dim - 1 - d)];
       const double step = to.reach[d] > 0     ? 0.5 / (oversampling_ * to.reach[d])
@@ -225,8 +221,8 @@ private:
       move.shift[d] = double(size / 2) / size; // the grid's elements are pixels of the transform's images
       move_targets.middle[d] = to.middle[d];
       move_targets.scale[d] = step;
-      to_middle[d] = options_.sign * to.middle[d];
-      from_middle[d] = options_.sign * from.middle[d] / step;
+      to_middle[std::size_t(d)] = options_.sign * to.middle[d];
+      from_middle[std::size_t(d)] = options_.sign * from.middle[d] / step;
     }
     const auto moved_points = moved(space, points.count(), move),
                moved_targets = moved(space, targets.count(), move_targets);
@@ -240,14 +236,14 @@ private:
           std::make_unique<Plan>(Plans::make<Plan>(arguments, space, moved_points, shape, of_points()));
       transform_ = std::make_unique<Transform>(
           Plans::make<Transform>(arguments, space, moved_targets, grid, of_targets()));
-      resize(space, grids_, "Bracewell::NonuniformSums::grids", slices() * elements());
+      resize(space, grids_, "Bracewell::NonuniformSums::grids", slices() * Impl::product(grid_shape()));
       resize(space, factors_, "Bracewell::NonuniformSums::factors", this->targets());
       resize(space, scratch_, "Bracewell::NonuniformSums::scratch",
              slices() * std::max(this->points(), this->targets()));
     }
     resize(space, phases_, "Bracewell::NonuniformSums::phases", to.centred() ? 0 : this->points());
     Impl::launch_kernel("Bracewell::NonuniformSums::phases", Range(space, 0, phases_.size()),
-                        Impl::PhasesOfPoints<T, Dim>(points.array, phases_.data(), to_middle));
+                        Impl::PhasesOfPoints<T, Dim>{points.array, phases_.data(), to_middle});
     Impl::launch_kernel("Bracewell::NonuniformSums::factors", Range(space, 0, this->targets()),
                         Impl::FactorsOfTargets<T, Dim>{
                             {Points(moved_targets).array, factors_.data(), from_middle}, reciprocal_});
@@ -290,27 +286,17 @@ private:
       view = Impl::device_vector<Complex>(space, label, size);
   }
 
-  /// Of a grid.
-  std::int64_t elements() const {
-    std::int64_t product = 1;
-    for (const int size : grid_shape())
-      product *= size;
-    return product;
-  }
-
-  GridView grids(std::int64_t slices_of_call) const {
-    Kokkos::LayoutRight layout(static_cast<std::size_t>(slices_of_call));
-    for (int d = 0; d < Dim; ++d)
-      layout.dimension[d + 1] = static_cast<std::size_t>(grid_shape()[std::size_t(d)]);
-    return GridView(grids_.data(), layout);
+  Array<Complex, MemorySpace> grids(std::int64_t slices_of_call) const {
+    return Impl::slices_of<MemorySpace>(grids_.data(), slices_of_call, grid_shape());
   }
 
   bool slices_last() const { return options_.order == SampleOrder::SlicesLast; }
 
-  /// Values of so many points as a View and as an array of points and slices.
-  Unmanaged<Complex**> view(Complex* data, std::int64_t number, std::int64_t slices_of_call) const {
-    return Unmanaged<Complex**>(data, slices_last() ? number : slices_of_call,
-                                slices_last() ? slices_of_call : number);
+  /// The scratch memory as an argument of so many points.
+  Array<Complex, MemorySpace> scratch(std::int64_t number, std::int64_t slices_of_call) const {
+    const auto [first, second] =
+        slices_last() ? std::pair(number, slices_of_call) : std::pair(slices_of_call, number);
+    return Impl::slices_of<MemorySpace>(scratch_.data(), first, std::array{second});
   }
   template <class Value>
   Impl::SampleArray<Value> array(Value* data, std::int64_t number, std::int64_t slices_of_call) const {
@@ -371,15 +357,12 @@ std::size_t NonuniformSums<ExecutionSpace, Dim, T>::bytes_needed(const Execution
   NonuniformSums sums(options);
   const auto boxes = Boxes::make(space, points, targets, arguments);
   sums.take_oversampling(sums.chosen_oversampling(boxes, double(points.count()), double(targets.count())));
-  const Shape shape =
-      Impl::RoomForPoints<Dim>(boxes, sums.oversampling_, room(sums.kernel_), arguments).shape;
+  const Shape shape = Impl::shape_for_points(boxes, sums.oversampling_, room(sums.kernel_), arguments);
   using Plans = Impl::NamedPlans;
   const Shape grid = Plans::grid_shape<Plan>(arguments, space, points, shape, sums.of_points());
-  std::int64_t complex = sums.slices();
-  for (const int size : grid)
-    complex *= size;
-  complex += targets.count() + sums.slices() * std::max(points.count(), targets.count()) +
-             (boxes.to.centred() ? 0 : points.count());
+  const std::int64_t complex =
+      sums.slices() * (Impl::product(grid) + std::max(points.count(), targets.count())) + targets.count() +
+      (boxes.to.centred() ? 0 : points.count());
   return Plans::bytes_needed<Plan>(arguments, space, points, shape, sums.of_points()) +
          Transform::bytes_needed(space, targets, grid, sums.of_targets()) +
          static_cast<std::size_t>(complex) * sizeof(Complex);
@@ -397,7 +380,7 @@ void NonuniformSums<ExecutionSpace, Dim, T>::forward(const ExecutionSpace& space
     return Impl::fill(space, "Bracewell::NonuniformSums::zero", sums.data, sums.size());
   if (phases_.size() > 0) {
     multiply(space, values.data, scratch_.data(), phases_, number, false);
-    gridding_->spread(space, view(scratch_.data(), points(), number), grids(number));
+    gridding_->spread(space, scratch(points(), number), grids(number));
   } else {
     gridding_->spread(space, values, grids(number));
   }
@@ -416,20 +399,14 @@ void NonuniformSums<ExecutionSpace, Dim, T>::adjoint(const ExecutionSpace& space
   if (points() == 0 || targets() == 0 || number == 0)
     return Impl::fill(space, "Bracewell::NonuniformSums::zero", values.data, values.size());
   multiply(space, sums.data, scratch_.data(), factors_, number, true);
-  transform_->adjoint(space, view(scratch_.data(), targets(), number), grids(number));
+  transform_->adjoint(space, scratch(targets(), number), grids(number));
   gridding_->interpolate(space, grids(number), values);
   if (phases_.size() > 0)
     multiply(space, values.data, values.data, phases_, number, true);
 }
 
-#define BRACEWELL_INSTANCES_NONUNIFORM_SUMS_1D(Extern, Space, Real)                                          \
-  Extern template class NonuniformSums<Space, 1, Real>;
-BRACEWELL_DECLARE(BRACEWELL_INSTANCES_NONUNIFORM_SUMS_1D)
-#define BRACEWELL_INSTANCES_NONUNIFORM_SUMS_2D(Extern, Space, Real)                                          \
-  Extern template class NonuniformSums<Space, 2, Real>;
-BRACEWELL_DECLARE(BRACEWELL_INSTANCES_NONUNIFORM_SUMS_2D)
-#define BRACEWELL_INSTANCES_NONUNIFORM_SUMS_3D(Extern, Space, Real)                                          \
-  Extern template class NonuniformSums<Space, 3, Real>;
-BRACEWELL_DECLARE(BRACEWELL_INSTANCES_NONUNIFORM_SUMS_3D)
+#define BRACEWELL_INSTANCES_NONUNIFORM_SUMS(Extern, Space, Real, Dim)                                        \
+  Extern template class NonuniformSums<Space, Dim, Real>;
+BRACEWELL_DECLARE_DIMENSIONS(BRACEWELL_INSTANCES_NONUNIFORM_SUMS)
 
 } // namespace Bracewell

@@ -70,7 +70,9 @@ public:
                                   const GriddingOptions& options = {});
 
   /// Whether plans of this shape work by lines on the chip of a GPU, in three kernels.
-  static bool on_chip(const ExecutionSpace& space, const Shape& shape);
+  static bool on_chip(const ExecutionSpace& space, const Shape& shape) {
+    return bool(line_sizes(space, shape));
+  }
 
   /// Size of the convolution, slowest axis first: at least 2 n - 1 along every axis.
   Shape grid_shape() const { return grid_; }
@@ -107,11 +109,13 @@ private:
     return grid;
   }
 
-  /// [grid]
+  /// Of the response at distances d, |d| < n along every axis, which lie at d modulo the grid: [grid].
   Kokkos::View<Complex*, ExecutionSpace> transform_of_response(const ExecutionSpace& space,
                                                                const Points& points,
                                                                const Array<const T, MemorySpace>& weights,
                                                                GriddingOptions options) const {
+    constexpr Impl::Arguments arguments{"ToeplitzNormal"};
+    using Adjoint = NonuniformFFT<ExecutionSpace, Dim, T>;
     options.slices = 1;
     options.order = SampleOrder::SlicesFirst;
     Shape wide = image_;
@@ -123,38 +127,29 @@ private:
     const auto layout = Impl::ImageOnGrid<T, Dim>::make(wide, grid_, ones.data());
     const auto transform =
         Impl::device_vector<Complex>(space, "Bracewell::ToeplitzNormal::transform", layout.grid.elements());
-    respond(space, points, weights, wide, options, layout, transform.data());
+    { // whose memory is free before the FFT takes its own
+      const auto adjoint = Impl::NamedPlans::make<Adjoint>(arguments, space, points, wide, options);
+      const std::int64_t count = adjoint.plan().points();
+      if (weights)
+        arguments.shape("weights", weights, {count});
+      const auto samples = Impl::device_vector<Complex>(space, "Bracewell::ToeplitzNormal::samples", count);
+      const auto response =
+          Impl::device_vector<Complex>(space, "Bracewell::ToeplitzNormal::response", Impl::product(wide));
+      Impl::launch_kernel(
+          "Bracewell::ToeplitzNormal::weights",
+          Kokkos::RangePolicy<ExecutionSpace, Kokkos::IndexType<std::int64_t>>(space, 0, count),
+          Impl::WeightsAsSamples<T>{weights.data, samples.data()});
+      adjoint.adjoint(space, Impl::slices_of<MemorySpace>(samples.data(), 1, std::array{count}),
+                      Impl::slices_of<MemorySpace>(response.data(), 1, wide));
+      Impl::pad_images(space, "Bracewell::ToeplitzNormal::place", layout,
+                       Impl::PlainImages<const Complex>{response.data()}, 1, transform.data());
+      space.fence("Bracewell::ToeplitzNormal: memory is no longer needed");
+    }
     const FFT<ExecutionSpace, Dim, Complex, Complex> fft(space, grid_);
-    const auto grid = Impl::toeplitz_grids<ExecutionSpace, Dim>(transform.data(), 1, grid_);
+    const auto grid = Impl::slices_of<MemorySpace>(transform.data(), 1, grid_);
     fft.execute(space, grid, grid);
     space.fence("Bracewell::ToeplitzNormal: the FFT's memory is no longer needed");
     return transform;
-  }
-
-  /// The response at distances d, |d| < n along every axis, at d modulo the grid.
-  static void respond(const ExecutionSpace& space, const Points& points,
-                      const Array<const T, MemorySpace>& weights, const Shape& wide,
-                      const GriddingOptions& options, const Impl::ImageOnGrid<T, Dim>& layout,
-                      Complex* transform) {
-    constexpr Impl::Arguments arguments{"ToeplitzNormal"};
-    using Adjoint = NonuniformFFT<ExecutionSpace, Dim, T>;
-    const auto adjoint = Impl::NamedPlans::make<Adjoint>(arguments, space, points, wide, options);
-    const std::int64_t count = adjoint.plan().points();
-    if (weights)
-      arguments.shape("weights", weights, {count});
-    const auto samples = Impl::device_vector<Complex>(space, "Bracewell::ToeplitzNormal::samples", count);
-    const auto response = Impl::device_vector<Complex>(space, "Bracewell::ToeplitzNormal::response",
-                                                       layout.image_rows() * layout.image[0]);
-    Impl::launch_kernel("Bracewell::ToeplitzNormal::weights",
-                        Kokkos::RangePolicy<ExecutionSpace, Kokkos::IndexType<std::int64_t>>(space, 0, count),
-                        Impl::WeightsAsSamples<T>{weights.data, samples.data()});
-    using Samples =
-        Kokkos::View<Complex**, Kokkos::LayoutRight, ExecutionSpace, Kokkos::MemoryTraits<Kokkos::Unmanaged>>;
-    adjoint.adjoint(space, Samples(samples.data(), 1, count),
-                    Impl::toeplitz_grids<ExecutionSpace, Dim>(response.data(), 1, wide));
-    Impl::pad_images(space, "Bracewell::ToeplitzNormal::place", layout,
-                     Impl::PlainImages<const Complex>{response.data()}, 1, transform);
-    space.fence("Bracewell::ToeplitzNormal: memory is no longer needed");
   }
 
   Shape image_, grid_;
@@ -189,11 +184,6 @@ std::size_t ToeplitzNormal<ExecutionSpace, Dim, Value>::bytes_needed(const Execu
 }
 
 template <class ExecutionSpace, int Dim, class Value>
-bool ToeplitzNormal<ExecutionSpace, Dim, Value>::on_chip(const ExecutionSpace& space, const Shape& shape) {
-  return bool(line_sizes(space, shape));
-}
-
-template <class ExecutionSpace, int Dim, class Value>
 void ToeplitzNormal<ExecutionSpace, Dim, Value>::execute(const ExecutionSpace& space,
                                                          const Array<const Value, MemorySpace>& images,
                                                          const Array<Value, MemorySpace>& results) const {
@@ -204,9 +194,7 @@ void ToeplitzNormal<ExecutionSpace, Dim, Value>::execute(const ExecutionSpace& s
   if (images.data != results.data)
     arguments.disjoint({{"results", results}}, {{"images", images}});
   Kokkos::Profiling::ScopedRegion region("Bracewell::ToeplitzNormal::execute");
-  std::int64_t pixels = 1;
-  for (const int size : image_)
-    pixels *= size;
+  const std::int64_t pixels = Impl::product(image_);
   for (std::int64_t first = 0; first < slices; first += slices_) {
     const auto execute = [&](const auto& machine) {
       machine.execute(space, images.data + first * pixels, results.data + first * pixels,

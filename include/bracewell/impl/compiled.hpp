@@ -10,12 +10,17 @@
 //   BRACEWELL_DECLARE(BRACEWELL_INSTANCES_<NAME>)
 // and the library has a source file for each of them, precision and execution space (src/CMakeLists.txt). For those who link
 // it, whose compilers see the definition BRACEWELL_COMPILED, they are declared `extern`: functions that are not inline
-// are not compiled again then. Without it the second line is nothing. Lists with a fourth parameter, Kernel, are of
-// every interpolation (BRACEWELL_DECLARE_KERNELS); names that end in _HALF are of float alone, those with _DEVICE of GPUs.
+// are not compiled again then. Without it the second line is nothing. A fourth parameter, Kernel, is every interpolation
+// (BRACEWELL_DECLARE_KERNELS), Dim one to three dimensions (BRACEWELL_DECLARE_DIMENSIONS); lists whose names end in _HALF
+// are of float alone, those with _DEVICE of GPUs.
 
 #define BRACEWELL_DECLARE(INSTANCES, ...)                                                                    \
   BRACEWELL_DECLARE_FLOAT(INSTANCES __VA_OPT__(, ) __VA_ARGS__)                                              \
   BRACEWELL_DECLARE_DOUBLE(INSTANCES __VA_OPT__(, ) __VA_ARGS__)
+#define BRACEWELL_DECLARE_DIMENSIONS(INSTANCES)                                                              \
+  BRACEWELL_DECLARE(INSTANCES, 1)                                                                            \
+  BRACEWELL_DECLARE(INSTANCES, 2)                                                                            \
+  BRACEWELL_DECLARE(INSTANCES, 3)
 #define BRACEWELL_DECLARE_KERNELS(DECLARE, INSTANCES)                                                        \
   DECLARE(INSTANCES, Linear)                                                                                 \
   DECLARE(INSTANCES, CatmullRom)                                                                             \

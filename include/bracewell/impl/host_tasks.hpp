@@ -21,6 +21,12 @@ struct HostInterrupt {
 };
 inline thread_local HostInterrupt* host_interrupt = nullptr; ///< of this thread's calls
 
+/// Throws where the caller wants to end: between kernels, by the thread that begins them.
+inline void leave_if_asked() {
+  if (host_interrupt != nullptr && host_interrupt->asked())
+    host_interrupt->leave();
+}
+
 /// A functor of an index whose type the kernel does not know.
 struct HostTask {
   const void* functor;
@@ -98,6 +104,7 @@ template <class Policy, class Functor>
 void launch_kernel(const Label& label, const Policy& policy, const Functor& functor) {
   using Space = typename Policy::execution_space;
   using Schedule = Kokkos::Schedule<typename Policy::schedule_type::type>;
+  leave_if_asked();
   if constexpr (!is_host<Space>)
     Kokkos::parallel_for(label, policy, functor);
   else if constexpr (requires { policy.league_size(); }) {

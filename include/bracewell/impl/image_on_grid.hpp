@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <bracewell/array.hpp>
 #include <bracewell/impl/host_tasks.hpp>
 #include <bracewell/impl/row_loop.hpp>
 
+#include <algorithm>
 #include <array>
 
 namespace Bracewell::Impl {
@@ -13,13 +15,24 @@ template <int Dim>
 struct GridShape {
   int size[Dim];
 
-  KOKKOS_FUNCTION std::int64_t elements() const {
-    std::int64_t product = 1;
-    for (int d = 0; d < Dim; ++d)
-      product *= size[d];
-    return product;
+  KOKKOS_FUNCTION std::int64_t elements() const { return product(size); }
+  /// A cell that may lie less than the grid's size beyond its end.
+  KOKKOS_FORCEINLINE_FUNCTION int wrapped(int cell, int axis) const {
+    return cell < size[axis] ? cell : cell - size[axis];
   }
 };
+
+/// Memory of our own as an argument [slices, shape].
+template <class MemorySpace, class Value, class Size, std::size_t Dim>
+Array<Value, MemorySpace> slices_of(Value* data, std::int64_t slices, const std::array<Size, Dim>& shape) {
+  Array<Value, MemorySpace> result;
+  result.data = data;
+  result.given = true;
+  result.rank = Dim + 1;
+  result.extents[0] = slices;
+  std::copy(shape.begin(), shape.end(), result.extents + 1);
+  return result;
+}
 
 /// Where the pixels of images [slices, (depth,) height, width] lie on the grids of FFTs: pixel X = index -
 /// size / 2 at X modulo the grid size.
@@ -31,12 +44,9 @@ struct ImageOnGrid {
 
   template <class Plan>
   static ImageOnGrid make(const Plan& plan, const std::array<int, Dim>& shape) {
-    ImageOnGrid result;
-    for (int d = 0; d < Dim; ++d) {
-      result.image[d] = shape[std::size_t(Dim - 1 - d)];
-      result.grid.size[d] = plan.grid_shape()[std::size_t(Dim - 1 - d)];
+    ImageOnGrid result = make(shape, plan.grid_shape(), nullptr);
+    for (int d = 0; d < Dim; ++d)
       result.rolloff[d] = plan.rolloff(Dim - 1 - d).data();
-    }
     return result;
   }
 
@@ -53,12 +63,7 @@ struct ImageOnGrid {
     return result;
   }
 
-  std::int64_t image_rows() const {
-    std::int64_t product = 1;
-    for (int d = 1; d < Dim; ++d)
-      product *= image[d];
-    return product;
-  }
+  std::int64_t image_rows() const { return product(image, 1); }
   std::int64_t grid_rows() const { return grid.elements() / grid.size[0]; }
 
   KOKKOS_FUNCTION int to_grid(int index, int axis) const {

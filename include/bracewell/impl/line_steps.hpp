@@ -177,31 +177,25 @@ struct LineSteps : StepRadices<first_, second_, third_> {
   }
 };
 
-/// Sizes of lines; visit_line_steps has a case for each.
-inline constexpr std::array line_sizes{1024, 1536, 2048, 3072, 4096, 6144, 8192, 12288, 16384};
+/// Lines of ascending sizes, and their steps.
+template <class... Steps>
+struct StepsOfLines {
+  static constexpr std::array sizes{Steps::n...};
 
+  template <class Action>
+  static void visit(int n, const Action& action) {
+    (void)((n == Steps::n && (action(Steps()), true)) || ...);
+  }
+};
+using AllLineSteps = StepsOfLines<LineSteps<16, 8, 8>, LineSteps<16, 12, 8>, LineSteps<16, 16, 8>,
+                                  LineSteps<16, 12, 16>, LineSteps<16, 16, 16>, LineSteps<16, 24, 16>,
+                                  LineSteps<16, 32, 16>, LineSteps<32, 24, 16>, LineSteps<32, 32, 16>>;
+inline constexpr auto line_sizes = AllLineSteps::sizes;
+
+/// action(steps) of the lines of n numbers.
 template <class Action>
 void visit_line_steps(int n, const Action& action) {
-  switch (n) {
-  case 1024:
-    return action(LineSteps<16, 8, 8>());
-  case 1536:
-    return action(LineSteps<16, 12, 8>());
-  case 2048:
-    return action(LineSteps<16, 16, 8>());
-  case 3072:
-    return action(LineSteps<16, 12, 16>());
-  case 4096:
-    return action(LineSteps<16, 16, 16>());
-  case 6144:
-    return action(LineSteps<16, 24, 16>());
-  case 8192:
-    return action(LineSteps<16, 32, 16>());
-  case 12288:
-    return action(LineSteps<32, 24, 16>());
-  case 16384:
-    return action(LineSteps<32, 32, 16>());
-  }
+  AllLineSteps::visit(n, action);
 }
 
 } // namespace Bracewell::Impl

@@ -37,9 +37,9 @@ inline void ask_for_large_pages([[maybe_unused]] char* memory, [[maybe_unused]] 
 /// allocation of each type.
 template <class Space>
 [[gnu::noinline]] Kokkos::View<char*, typename Space::memory_space>
-device_memory(const Space& space, const std::string& label, std::size_t bytes) {
+device_memory(const Space& space, const Label& label, std::size_t bytes) {
   const Kokkos::View<char*, typename Space::memory_space> memory(
-      Kokkos::view_alloc(space, Kokkos::WithoutInitializing, label), bytes);
+      Kokkos::view_alloc(space, Kokkos::WithoutInitializing, std::string(label)), bytes);
   if constexpr (is_host<Space>)
     ask_for_large_pages(memory.data(), bytes);
   return memory;
@@ -47,7 +47,7 @@ device_memory(const Space& space, const std::string& label, std::size_t bytes) {
 
 /// A View that owns such bytes. Its handle is made of the tracker of Kokkos' View (5.0.2 and 5.2.2 have both).
 template <class View, class Space, class... Extents>
-View allocate(const Space& space, const std::string& label, Extents... extents) {
+View allocate(const Space& space, const Label& label, Extents... extents) {
   using Value = typename View::value_type;
   static_assert(std::is_trivially_destructible_v<Value>);
   const auto memory = device_memory(space, label, (sizeof(Value) * ... * static_cast<std::size_t>(extents)));
@@ -57,22 +57,22 @@ View allocate(const Space& space, const std::string& label, Extents... extents) 
 
 /// Uninitialised memory of an execution space.
 template <class Value, class Space>
-Kokkos::View<Value*, Space> device_vector(const Space& space, const std::string& label, std::int64_t size) {
+Kokkos::View<Value*, Space> device_vector(const Space& space, const Label& label, std::int64_t size) {
   return allocate<Kokkos::View<Value*, Space>>(space, label, size);
 }
 
 /// The same of any rank: device_view<float**>(space, label, rows, columns).
 template <class DataType, class Space, class... Extents>
-auto device_view(const Space& space, const std::string& label, Extents... extents) {
+auto device_view(const Space& space, const Label& label, Extents... extents) {
   using View = Kokkos::View<DataType, Kokkos::LayoutRight, typename Space::memory_space>;
   return allocate<View>(space, label, extents...);
 }
 
 /// The same, full of zeros.
 template <class DataType, class Space, class... Extents>
-auto device_zeros(const Space& space, const std::string& label, Extents... extents) {
+auto device_zeros(const Space& space, const Label& label, Extents... extents) {
   using View = Kokkos::View<DataType, Kokkos::LayoutRight, typename Space::memory_space>;
-  return View(Kokkos::view_alloc(space, label), static_cast<std::size_t>(extents)...);
+  return View(Kokkos::view_alloc(space, std::string(label)), static_cast<std::size_t>(extents)...);
 }
 
 /// Bytes that Views hold.
@@ -91,14 +91,14 @@ struct Fill {
 };
 
 template <class Space, class Value>
-void fill(const Space& space, const std::string& label, Value* values, std::int64_t size, Value value = {}) {
+void fill(const Space& space, const Label& label, Value* values, std::int64_t size, Value value = {}) {
   launch_kernel(label, Kokkos::RangePolicy<Space, Kokkos::IndexType<std::int64_t>>(space, 0, size),
                 Fill<Value>{values, value});
 }
 
 /// Zeros. CUDA writes them faster than a kernel does whose threads have a number each.
 template <class Space, class Value>
-void clear(const Space& space, const std::string& label, Value* values, std::int64_t size) {
+void clear(const Space& space, const Label& label, Value* values, std::int64_t size) {
 #if defined(KOKKOS_ENABLE_CUDA)
   if constexpr (std::is_same_v<Space, Kokkos::Cuda>) {
     cudaError_t error = cudaSetDevice(space.cuda_device());
@@ -106,7 +106,7 @@ void clear(const Space& space, const std::string& label, Value* values, std::int
       error = cudaMemsetAsync(static_cast<void*>(values), 0, static_cast<std::size_t>(size) * sizeof(Value),
                               space.cuda_stream());
     if (error != cudaSuccess)
-      throw Error(label + ": " + cudaGetErrorString(error));
+      throw Error(std::string(label) + ": " + cudaGetErrorString(error));
   } else
 #endif
     fill(space, label, values, size);
@@ -129,8 +129,7 @@ struct SetZero {
 
 /// Sets arrays to zero in one launch, none where all are empty; on CUDA those of a megabyte or more before it, by `clear`.
 template <class Space, class Value, std::size_t count>
-void set_zero(const Space& space, const std::string& label,
-              const std::array<std::span<Value>, count>& arrays) {
+void set_zero(const Space& space, const Label& label, const std::array<std::span<Value>, count>& arrays) {
   SetZero<Value, count> zeros;
   std::int64_t total = 0;
   for (std::size_t a = 0; a < count; ++a) {
@@ -160,8 +159,8 @@ struct CopyPadded {
 
 /// Copies values to memory for as many or more of them.
 template <class Space, class Value>
-void copy_padded(const Space& space, const std::string& label, const Value* from, std::int64_t copied,
-                 Value* to, std::int64_t size) {
+void copy_padded(const Space& space, const Label& label, const Value* from, std::int64_t copied, Value* to,
+                 std::int64_t size) {
   launch_kernel(label, Kokkos::RangePolicy<Space, Kokkos::IndexType<std::int64_t>>(space, 0, size),
                 CopyPadded<Value>{from, to, copied});
 }
@@ -196,7 +195,7 @@ void copy_to_host(const Space& space, const Value* device, std::size_t count, Va
 
 /// A copy of host values in the memory of an execution space; waits for it.
 template <class Space, class Value>
-Kokkos::View<Value*, Space> device_copy(const Space& space, const std::string& label,
+Kokkos::View<Value*, Space> device_copy(const Space& space, const Label& label,
                                         const std::vector<Value>& values) {
   const auto result = device_vector<Value>(space, label, static_cast<std::int64_t>(values.size()));
   copy_to_device(space, values.data(), values.size(), result.data());

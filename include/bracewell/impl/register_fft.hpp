@@ -57,7 +57,6 @@ KOKKOS_FORCEINLINE_FUNCTION void butterfly(const PlainComplex<T>& a, const Plain
 /// and factor known to the compiler.
 template <int N, bool inverse>
 struct RegisterFFT {
-  static_assert(N % 2 == 0, "RegisterFFT: sizes are 1, 3, 5 or 7 times a power of two.");
   static constexpr int half = N / 2;
   using Half = RegisterFFT<half, inverse>;
   static constexpr int own_factors = N % 4 == 0 ? N / 4 : half, factors = own_factors + Half::factors;
@@ -225,13 +224,8 @@ private:
   }
 };
 
-template <bool inverse>
-struct RegisterFFT<1, inverse> : OddFFT<1, inverse> {};
-template <bool inverse>
-struct RegisterFFT<3, inverse> : OddFFT<3, inverse> {};
-template <bool inverse>
-struct RegisterFFT<5, inverse> : OddFFT<5, inverse> {};
-template <bool inverse>
-struct RegisterFFT<7, inverse> : OddFFT<7, inverse> {};
+template <int N, bool inverse>
+requires(N % 2 == 1) struct RegisterFFT<N, inverse> : OddFFT<N, inverse> {
+};
 
 } // namespace Bracewell::Impl

@@ -5,10 +5,25 @@
 #include <bracewell/impl/execution.hpp>
 #include <bracewell/impl/host_tasks.hpp>
 
+#include <array>
+#include <functional>
 #include <limits>
-#include <string>
+#include <numeric>
 
 namespace Bracewell::Impl {
+
+/// The product of sizes, from axis `first` on.
+template <int Dim>
+KOKKOS_INLINE_FUNCTION std::int64_t product(const int (&sizes)[Dim], int first = 0) {
+  std::int64_t result = 1;
+  for (int d = first; d < Dim; ++d)
+    result *= sizes[d];
+  return result;
+}
+template <std::size_t Dim>
+std::int64_t product(const std::array<int, Dim>& sizes) {
+  return std::accumulate(sizes.begin(), sizes.end(), std::int64_t(1), std::multiplies<>());
+}
 
 /// The rows of an array [..., (d,) h, columns]: Dim trailing axes behind batch axes, the rows in one sequence.
 template <int Dim>
@@ -19,12 +34,7 @@ struct Box {
   int columns;          ///< stored along x: fewer than size[0] in a half spectrum
   std::int64_t batches; ///< product of the leading axes
 
-  KOKKOS_FUNCTION std::int64_t rows() const {
-    std::int64_t product = batches;
-    for (int d = 1; d < Dim; ++d)
-      product *= size[d];
-    return product;
-  }
+  KOKKOS_FUNCTION std::int64_t rows() const { return batches * product(size, 1); }
 
   /// Batch of a row; its indices (y[, z]) go to index[1 ...].
   KOKKOS_FUNCTION std::int64_t locate(std::int64_t row, int (&index)[Dim]) const {
@@ -37,13 +47,11 @@ struct Box {
 };
 
 /// Checks that the array is given and that its axes are sizes an int can count; batch axes may be empty.
-template <int Dim, class Value, class MemorySpace>
-Box<Dim> box(const Arguments& arguments, const char* argument, const Array<Value, MemorySpace>& array,
-             bool half) {
+template <int Dim>
+Box<Dim> box(const Arguments& arguments, const char* argument, const ArrayShape& array, bool half) {
   arguments.given(argument, array);
-  const auto shape = [&] { return array.shape(); };
-  arguments.require(
-      array.rank >= Dim, argument, [] { return "at least " + std::to_string(Dim) + " axes"; }, shape);
+  if (array.rank < Dim)
+    arguments.refuse(argument, "at least %d axes, found %s", Dim, array.shape_text().characters);
   if (half)
     arguments.clear_width(argument, array, Dim);
   Box<Dim> result;
@@ -55,25 +63,24 @@ Box<Dim> box(const Arguments& arguments, const char* argument, const Array<Value
     const std::int64_t size = d == 0 && half ? array.width : extent;
     const bool fits = size >= 1 && size <= std::numeric_limits<int>::max() / 4 &&
                       (d != 0 || !half || size / 2 + 1 == extent);
-    const auto expected = [&] {
-      return half ? "a half spectrum of W/2+1 columns (width " + std::to_string(array.width) + ")"
-                  : std::string("axes of at least one element");
-    };
-    arguments.require(fits, argument, expected, shape);
+    if (!fits && half)
+      arguments.refuse(argument, "a half spectrum of W/2+1 columns (width %lld), found %s",
+                       static_cast<long long>(array.width), array.shape_text().characters);
+    if (!fits)
+      arguments.refuse(argument, "axes of at least one element, found %s", array.shape_text().characters);
     result.size[d] = static_cast<int>(size);
   }
   result.columns = static_cast<int>(array.extents[array.rank - 1]);
   return result;
 }
 
-template <int Dim, class Value, class MemorySpace>
-Box<Dim> spectrum_box(const Arguments& arguments, const char* argument,
-                      const Array<Value, MemorySpace>& array) {
+template <int Dim>
+Box<Dim> spectrum_box(const Arguments& arguments, const char* argument, const ArrayShape& array) {
   return box<Dim>(arguments, argument, array, true);
 }
 
-template <int Dim, class Value, class MemorySpace>
-Box<Dim> image_box(const Arguments& arguments, const char* argument, const Array<Value, MemorySpace>& array) {
+template <int Dim>
+Box<Dim> image_box(const Arguments& arguments, const char* argument, const ArrayShape& array) {
   return box<Dim>(arguments, argument, array, false);
 }
 

@@ -35,12 +35,6 @@ class LeastSquaresSolver {
   using Operators = Impl::OperatorPair<typename Run::Buffer>;
   using Sizes = Impl::LeastSquaresSizes;
   using Method = LeastSquaresMethod;
-  /// Pairs with a normal operator.
-  template <class Pair>
-  static constexpr bool has_normal = requires(const Pair& pair, const ExecutionSpace& space,
-                                              const typename Run::Buffer& images) {
-    pair.normal(space, images, images);
-  };
 
 public:
   /// @throws Error on sizes below 1, independent problems of different numbers of slices, and SIRT with a normal
@@ -71,9 +65,9 @@ public:
     Operators operators{[&](const Buffer& from, const Buffer& to) { pair.project(space, from, to); },
                         [&](const Buffer& from, const Buffer& to) { pair.backproject(space, from, to); },
                         {}};
-    if constexpr (has_normal<Pair>)
-      operators.normal_of = [&](const Buffer& from, const Buffer& to) { pair.normal(space, from, to); };
-    return solve_by<has_normal<Pair>>(space, operators, data, images, options, weights, mask);
+    if constexpr (requires(const Buffer& both) { pair.normal(space, both, both); })
+      operators.normal = [&](const Buffer& from, const Buffer& to) { pair.normal(space, from, to); };
+    return solve_by(space, operators, data, images, options, weights, mask);
   }
 
   /// The weighted sums of squares of the shape's problems at the result of solve(); 0 of problems that it was not called
@@ -81,7 +75,6 @@ public:
   std::vector<double> residuals(const ExecutionSpace& space) const;
 
 private:
-  template <bool normal>
   int solve_by(const ExecutionSpace& space, const Operators& pair, const Values& data,
                const Array<T, MemorySpace>& images, const LeastSquaresOptions& options, const Values& weights,
                const Values& mask) const;
@@ -161,14 +154,13 @@ auto LeastSquaresSolver<ExecutionSpace, T>::residuals(const ExecutionSpace& spac
 }
 
 template <class ExecutionSpace, class T>
-template <bool normal>
 int LeastSquaresSolver<ExecutionSpace, T>::solve_by(const ExecutionSpace& space, const Operators& pair,
                                                     const Values& data, const Array<T, MemorySpace>& images,
                                                     const LeastSquaresOptions& options, const Values& weights,
                                                     const Values& mask) const {
   constexpr Impl::Arguments arguments{"LeastSquaresSolver::solve"};
   const Sizes sizes = check(arguments, data, images, options, weights, mask);
-  arguments.require(!shape_.normal || normal, "pair", "one with normal(), as shape.normal says",
+  arguments.require(!shape_.normal || pair.normal, "pair", "one with normal(), as shape.normal says",
                     "one without");
   if (data.size() == 0)
     return 0;
@@ -182,10 +174,9 @@ int LeastSquaresSolver<ExecutionSpace, T>::solve_by(const ExecutionSpace& space,
                 Run::buffer(sizes.images, images.data),
                 factors(weights),
                 factors(mask)};
-  if constexpr (normal)
-    if (shape_.normal)
-      return shape_.method == Method::ConjugateGradients ? Impl::normal_conjugate_gradients(run, pair)
-                                                         : Impl::normal_fast_gradient(run, pair);
+  if (shape_.normal)
+    return shape_.method == Method::ConjugateGradients ? Impl::normal_conjugate_gradients(run, pair)
+                                                       : Impl::normal_fast_gradient(run, pair);
   switch (shape_.method) {
   case Method::ConjugateGradients:
     return Impl::conjugate_gradients(run, pair);
@@ -198,17 +189,7 @@ int LeastSquaresSolver<ExecutionSpace, T>::solve_by(const ExecutionSpace& space,
 }
 
 #define BRACEWELL_INSTANCES_LEAST_SQUARES_SOLVER(Extern, Space, Real)                                        \
-  Extern template class LeastSquaresSolver<Space, Real>;                                                     \
-  Extern template int LeastSquaresSolver<Space, Real>::solve_by<true>(                                       \
-      const Space&, const Impl::OperatorPair<Impl::LeastSquaresRun<Space, Real>::Buffer>&,                   \
-      const Array<const Real, Space::memory_space>&, const Array<Real, Space::memory_space>&,                \
-      const LeastSquaresOptions&, const Array<const Real, Space::memory_space>&,                             \
-      const Array<const Real, Space::memory_space>&) const;                                                  \
-  Extern template int LeastSquaresSolver<Space, Real>::solve_by<false>(                                      \
-      const Space&, const Impl::OperatorPair<Impl::LeastSquaresRun<Space, Real>::Buffer>&,                   \
-      const Array<const Real, Space::memory_space>&, const Array<Real, Space::memory_space>&,                \
-      const LeastSquaresOptions&, const Array<const Real, Space::memory_space>&,                             \
-      const Array<const Real, Space::memory_space>&) const;
+  Extern template class LeastSquaresSolver<Space, Real>;
 BRACEWELL_DECLARE(BRACEWELL_INSTANCES_LEAST_SQUARES_SOLVER)
 
 } // namespace Bracewell

@@ -113,9 +113,9 @@ void backproject_gradients(const ExecutionSpace& space, const Projections& proje
                            const PosesFor<ExecutionSpace, Projections>& poses,
                            const BackprojectGradientsFor<ExecutionSpace, Projections, 3>& gradients,
                            const ProjectionOptions& options = {}) {
-  if constexpr (Impl::check_backproject_gradients<Kernel, Projections, 3>())
+  if constexpr (Impl::check_backproject<Kernel, Projections, 3>())
     Impl::backproject_gradients<Kernel, Impl::projected_dimensions_of<Projections>, 3>(
-        space, projections, poses, gradients, options);
+        space, Impl::reference_to("data", gradients.data), projections, poses, gradients, options);
 }
 
 /// The same of images: projections [B, P, h, w/2+1], data [B|1, H, W/2+1].
@@ -124,8 +124,9 @@ void backproject_gradients(const ExecutionSpace& space, const Projections& proje
                            const PosesFor<ExecutionSpace, Projections>& poses,
                            const BackprojectGradientsFor<ExecutionSpace, Projections, 2>& gradients,
                            const ProjectionOptions& options = {}) {
-  if constexpr (Impl::check_backproject_gradients<Kernel, Projections, 2>())
-    Impl::backproject_gradients<Kernel, 2, 2>(space, projections, poses, gradients, options);
+  if constexpr (Impl::check_backproject<Kernel, Projections, 2>())
+    Impl::backproject_gradients<Kernel, 2, 2>(space, Impl::reference_to("data", gradients.data), projections,
+                                              poses, gradients, options);
 }
 
 /// The same where the cotangent of data was prepared for ReadBy::BackprojectGradients, and for its kernel;
@@ -136,7 +137,7 @@ void backproject_gradients(const ExecutionSpace& space, const Projections& proje
                            const PreparedReference<Kernel, ExecutionSpace, D, Stored>& data,
                            const BackprojectGradientsFor<ExecutionSpace, Projections, D>& gradients,
                            const ProjectionOptions& options = {}) {
-  if constexpr (Impl::check_backproject_gradients<Kernel, Projections, D>()) {
+  if constexpr (Impl::check_backproject<Kernel, Projections, D>()) {
     Impl::Arguments{"backproject_gradients"}.require(!gradients.data, "gradients.data",
                                                      "none beside a prepared cotangent", "one");
     Impl::backproject_gradients<Kernel, Impl::projected_dimensions_of<Projections>, D>(

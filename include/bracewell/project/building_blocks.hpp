@@ -23,11 +23,6 @@
 
 namespace Bracewell {
 
-namespace Impl {
-template <class Kernel, class T, int D>
-void check_blocks(const char* function, const HalfSpectrumLayout<D>& layout);
-}
-
 /// Samples a half spectrum at any position, in kernels of your own: F(q), the sum over taps t of w(q - t) F(t). Its transpose
 /// is the Inserter of the same kernel and mates. Positions (x, y[, z]) are in elements. A position gives NaN if it is not
 /// finite, or so far out that its fraction is lost (2^21 in float, 2^50 in double).
@@ -51,14 +46,45 @@ struct Sampler {
   }
 
   /// F(q).
-  KOKKOS_INLINE_FUNCTION Complex operator()(const T (&q)[D]) const;
+  KOKKOS_INLINE_FUNCTION Complex operator()(const T (&q)[D]) const {
+    T position[D];
+    for (int d = 0; d < D; ++d)
+      position[d] = q[d];
+    Impl::Stencil<Kernel, D, mates, T> stencil;
+    if (stencil.place(spectrum.layout, position, true))
+      return stencil.gather(spectrum.data);
+    constexpr T nan = Kokkos::Experimental::quiet_NaN_v<T>;
+    return {nan, nan};
+  }
 
   /// F(q) and its gradient dF/dq.
-  KOKKOS_INLINE_FUNCTION Complex operator()(const T (&q)[D], Complex (&gradient)[D]) const;
+  KOKKOS_INLINE_FUNCTION Complex operator()(const T (&q)[D], Complex (&gradient)[D]) const {
+    T position[D];
+    for (int d = 0; d < D; ++d)
+      position[d] = q[d];
+    Impl::Stencil<Kernel, D, mates, T> stencil;
+    if (stencil.place(spectrum.layout, position, true))
+      return stencil.gather(spectrum.data, gradient);
+    constexpr T nan = Kokkos::Experimental::quiet_NaN_v<T>;
+    for (Complex& one : gradient)
+      one = Complex(nan, nan);
+    return {nan, nan};
+  }
 
   /// F at N positions. Hosts take SampleBlock::size of them at once by vectors, which is about twice as fast.
   template <int N>
-  KOKKOS_INLINE_FUNCTION void operator()(const T (&q)[D][N], Complex (&values)[N]) const;
+  KOKKOS_INLINE_FUNCTION void operator()(const T (&q)[D][N], Complex (&values)[N]) const {
+#if !defined(__CUDA_ARCH__) && !defined(__HIP_DEVICE_COMPILE__)
+    if constexpr (Impl::is_block<T, N>)
+      return Impl::sample_block<Kernel, mates>(spectrum, q, values);
+#endif
+    for (int i = 0; i < N; ++i) {
+      T one[D];
+      for (int d = 0; d < D; ++d)
+        one[d] = q[d][i];
+      values[i] = (*this)(one);
+    }
+  }
 
 private:
   static constexpr Impl::KernelFault fault = Impl::kernel_fault<Kernel, T>;
@@ -110,7 +136,21 @@ struct Inserter {
   /// spectrum or T of the weights.
   template <class Add>
   KOKKOS_INLINE_FUNCTION bool add_by(const T (&q)[D], const Complex& value, T weight_of_value,
-                                     const Add& add) const;
+                                     const Add& add) const {
+    T position[D];
+    for (int d = 0; d < D; ++d)
+      position[d] = q[d];
+    Impl::Stencil<Kernel, D, mates, T> stencil;
+    if (!stencil.place(spectrum.layout, position, true))
+      return false;
+    stencil.scatter(spectrum.data, value, add);
+    if (weight) {
+      if (kernel_weights == KernelWeights::Absolute)
+        stencil.make_absolute();
+      stencil.scatter(weight, weight_of_value, add);
+    }
+    return true;
+  }
 
   /// The first `count` of N values by plain additions, by vectors on hosts. Returns how many had a place.
   template <int N>
@@ -121,7 +161,21 @@ struct Inserter {
   /// The same with weights.
   template <int N>
   KOKKOS_INLINE_FUNCTION int add(const T (&q)[D][N], const Complex (&values)[N], const T (&weights)[N],
-                                 int count) const;
+                                 int count) const {
+#if !defined(__CUDA_ARCH__) && !defined(__HIP_DEVICE_COMPILE__)
+    if constexpr (Impl::is_block<T, N>)
+      return Impl::insert_block<Kernel, mates>(spectrum, weight, kernel_weights == KernelWeights::Absolute, q,
+                                               values, weights, count);
+#endif
+    int placed = 0;
+    for (int i = 0; i < count; ++i) {
+      T one[D];
+      for (int d = 0; d < D; ++d)
+        one[d] = q[d][i];
+      placed += add(one, values[i], weights[i]);
+    }
+    return placed;
+  }
 
 private:
   static constexpr Impl::KernelFault fault = Impl::kernel_fault<Kernel, T>;
@@ -201,10 +255,31 @@ struct Pose {
 
   /// Positions of a block.
   template <class Block>
-  KOKKOS_INLINE_FUNCTION void position(const Block& block, T (&q)[D][Block::size]) const;
+  KOKKOS_INLINE_FUNCTION void position(const Block& block, T (&q)[D][Block::size]) const {
+    for (int d = 0; d < D; ++d) {
+      T start = 0;
+      for (int c = 1; c < M; ++c)
+        start += matrix[d][c] * static_cast<T>(block.k[c]);
+      const int most = Kokkos::max(block.inside - 1, 0);
+      for (int i = 0; i < Block::size; ++i)
+        q[d][i] = start + matrix[d][0] * static_cast<T>(block.k[0] + Kokkos::min(i, most));
+    }
+  }
   /// Phases of a block.
   template <class Block>
-  KOKKOS_INLINE_FUNCTION void phase(const Block& block, Kokkos::complex<T> (&phases)[Block::size]) const;
+  KOKKOS_INLINE_FUNCTION void phase(const Block& block, Kokkos::complex<T> (&phases)[Block::size]) const {
+    T across = 0, parts[2][Block::size];
+    for (int c = 1; c < M; ++c)
+      across += static_cast<T>(block.k[c]) * shift.turns[c];
+    for (int i = 0; i < Block::size; ++i) { // parts apart, which compilers vectorise
+      const Kokkos::complex<T> one =
+          Impl::unit_phase(static_cast<T>(block.k[0] + i) * shift.turns[0] + across);
+      parts[0][i] = one.real();
+      parts[1][i] = one.imag();
+    }
+    for (int i = 0; i < Block::size; ++i)
+      phases[i] = Kokkos::complex<T>(parts[0][i], parts[1][i]);
+  }
 };
 
 /// Some of the stored samples of one projection, which one thread takes (for_each_sample).
@@ -215,7 +290,42 @@ public:
 
   /// Calls visit(const SampleBlock<Space, T, M>&) for all of them.
   template <class Visit>
-  KOKKOS_INLINE_FUNCTION void for_each(const Visit& visit) const;
+  KOKKOS_INLINE_FUNCTION void for_each(const Visit& visit) const {
+    using Block = SampleBlock<Space, T, M>;
+    const auto& layout = tiles_.layout;
+    if constexpr (Impl::is_host<Space>) {
+      const int columns = layout.columns();
+      for (std::int64_t row = begin_; row < end_; ++row) {
+        Block block;
+        layout.frequency(row * columns, block.k);
+        std::int64_t left = squared_radius_;
+        for (int c = 1; c < M; ++c)
+          left -= std::int64_t(block.k[c]) * block.k[c];
+        const int end = left < 0 ? 0 : Kokkos::min(columns, 1 + static_cast<int>(Kokkos::sqrt(double(left))));
+        for (int column = 0; column < columns; column += Block::size) {
+          block.k[0] = column;
+          block.count = Kokkos::min(int(Block::size), columns - column);
+          block.inside = Kokkos::max(0, Kokkos::min(block.count, end - column));
+          block.element = row * columns + column;
+          visit(block);
+        }
+      }
+    } else {
+      tiles_.template for_each<Impl::tile_lanes<Space>>(static_cast<int>(begin_), static_cast<int>(end_),
+                                                        [&](const int(&k)[M], auto element) {
+                                                          Block block;
+                                                          std::int64_t squared = 0;
+                                                          for (int c = 0; c < M; ++c) {
+                                                            block.k[c] = k[c];
+                                                            squared += std::int64_t(k[c]) * k[c];
+                                                          }
+                                                          block.count = 1;
+                                                          block.inside = squared <= squared_radius_;
+                                                          block.element = static_cast<std::int64_t>(element);
+                                                          visit(block);
+                                                        });
+    }
+  }
 
   /// For for_each_sample.
   KOKKOS_FUNCTION PoseSamples(std::int64_t pose_, const Impl::Tiles<M>& tiles, int squared_radius,
@@ -266,82 +376,6 @@ void insert_samples(const Space& space, const char* label, const HalfSpectrumLay
                     std::optional<double> radius = std::nullopt);
 
 namespace Impl {
-
-template <class Kernel, class T, int D>
-void check_blocks(const char* function, const HalfSpectrumLayout<D>& layout) {
-  check_kernel<Kernel, T>(function);
-  for (int d = 0; d < D; ++d)
-    if (layout.size[d] < std::max(4, Kernel::width) || layout.size[d] > 32768)
-      fail(function, "spectrum", "axes of " + number(std::max(4, Kernel::width)) + " to 32768 elements",
-           "one of " + number(layout.size[d]));
-}
-
-/// Windows around positions anywhere; which of them have a place.
-template <class Windows, class T, int D, int N>
-void place_around(const HalfSpectrumLayout<D>& layout, const T (&q)[D][N], Windows& windows,
-                  int (&usable)[N]) {
-  T position[D][N];
-  int near = 1;
-  for (int d = 0; d < D; ++d) {
-    const T limit = static_cast<T>(std::max(0, layout.size[d] - std::max(4, Windows::width / 2)));
-    for (int i = 0; i < N; ++i) {
-      position[d][i] = q[d][i];
-      near &= std::abs(q[d][i]) <= limit;
-    }
-  }
-  for (int& one : usable)
-    one = 1;
-  if (!near)
-    for (int i = 0; i < N; ++i) {
-      T one[D];
-      for (int d = 0; d < D; ++d)
-        one[d] = q[d][i];
-      usable[i] = fold(layout, one);
-      for (int d = 0; d < D; ++d)
-        position[d][i] = usable[i] ? one[d] : T(0);
-    }
-  for (int i = 0; i < N; ++i)
-    windows.side[i] = position[0][i] < 0 ? T(-1) : T(1);
-  for (auto& axis : position)
-    for (int i = 0; i < N; ++i)
-      axis[i] *= windows.side[i];
-  Windows::place_windows(position, windows.first, windows.weight);
-}
-
-template <class Kernel, Mates mates, class T, int D, int N>
-void sample_block(const HalfSpectrum<const T, D>& spectrum, const T (&q)[D][N],
-                  Kokkos::complex<T> (&values)[N]) {
-  WindowBlock<Kernel, T, 2, D, mates> block;
-  int usable[N];
-  place_around(spectrum.layout, q, block, usable);
-  T sum[2][N];
-  block.gather(spectrum.layout, spectrum.data, sum);
-  constexpr T nan = Kokkos::Experimental::quiet_NaN_v<T>;
-  for (int i = 0; i < N; ++i)
-    values[i] = usable[i] ? Kokkos::complex<T>(sum[0][i], sum[1][i]) : Kokkos::complex<T>(nan, nan);
-}
-
-template <class Kernel, Mates mates, class T, int D, int N>
-int insert_block(const HalfSpectrum<T, D>& spectrum, T* weight, bool absolute, const T (&q)[D][N],
-                 const Kokkos::complex<T> (&values)[N], const T (&weights)[N], int count) {
-  InsertionBlock<Kernel, T, 2, D, mates> block;
-  place_around(spectrum.layout, q, block.windows, block.usable);
-  int placed = 0;
-  for (int i = 0; i < count; ++i) {
-    if (!block.usable[i])
-      continue;
-    ++placed;
-    block.set_value(i, values[i]);
-    if (weight)
-      block.set_weight(i, weights[i], absolute);
-    block.add_to_spectrum(spectrum.layout, i, absolute, reinterpret_cast<T*>(spectrum.data), weight);
-  }
-  return placed;
-}
-
-/// Whether N samples are a block of vectors here.
-template <class T, int N>
-inline constexpr bool is_block = N == 64 / sizeof(T);
 
 /// Checks what samples are visited; the largest |k|^2.
 template <int M>
@@ -427,166 +461,13 @@ struct SampleLoop {
                                     rows * (part + 1) / parts));
     } else {
       constexpr int lanes = tile_lanes<Space>;
-      const std::int64_t item = i / lanes;
-      const std::int64_t pose =
-          item < std::int64_t(1) << 32 // a long division takes as long as a sample
-              ? static_cast<std::uint32_t>(item) / static_cast<std::uint32_t>(tiles.per_pose)
-              : item / tiles.per_pose;
+      const std::int64_t item = i / lanes, pose = divide(item, tiles.per_pose);
       body(PoseSamples<Space, T, M>(pose, tiles, squared_radius, item - pose * tiles.per_pose, i % lanes));
     }
   }
 };
 
 } // namespace Impl
-
-template <class Kernel, class T, int D, Mates mates>
-KOKKOS_INLINE_FUNCTION Kokkos::complex<T> Sampler<Kernel, T, D, mates>::operator()(const T (&q)[D]) const {
-  T position[D];
-  for (int d = 0; d < D; ++d)
-    position[d] = q[d];
-  Impl::Stencil<Kernel, D, mates, T> stencil;
-  if (stencil.place(spectrum.layout, position, true))
-    return stencil.gather(spectrum.data);
-  constexpr T nan = Kokkos::Experimental::quiet_NaN_v<T>;
-  return {nan, nan};
-}
-
-template <class Kernel, class T, int D, Mates mates>
-KOKKOS_INLINE_FUNCTION Kokkos::complex<T>
-Sampler<Kernel, T, D, mates>::operator()(const T (&q)[D], Complex (&gradient)[D]) const {
-  T position[D];
-  for (int d = 0; d < D; ++d)
-    position[d] = q[d];
-  Impl::Stencil<Kernel, D, mates, T> stencil;
-  if (stencil.place(spectrum.layout, position, true))
-    return stencil.gather(spectrum.data, gradient);
-  constexpr T nan = Kokkos::Experimental::quiet_NaN_v<T>;
-  for (Complex& one : gradient)
-    one = Complex(nan, nan);
-  return {nan, nan};
-}
-
-template <class Kernel, class T, int D, Mates mates>
-template <int N>
-KOKKOS_INLINE_FUNCTION void Sampler<Kernel, T, D, mates>::operator()(const T (&q)[D][N],
-                                                                     Complex (&values)[N]) const {
-#if !defined(__CUDA_ARCH__) && !defined(__HIP_DEVICE_COMPILE__)
-  if constexpr (Impl::is_block<T, N>)
-    return Impl::sample_block<Kernel, mates>(spectrum, q, values);
-#endif
-  for (int i = 0; i < N; ++i) {
-    T one[D];
-    for (int d = 0; d < D; ++d)
-      one[d] = q[d][i];
-    values[i] = (*this)(one);
-  }
-}
-
-template <class Kernel, class T, int D, Mates mates>
-template <class Add>
-KOKKOS_INLINE_FUNCTION bool Inserter<Kernel, T, D, mates>::add_by(const T (&q)[D], const Complex& value,
-                                                                  T weight_of_value, const Add& add) const {
-  T position[D];
-  for (int d = 0; d < D; ++d)
-    position[d] = q[d];
-  Impl::Stencil<Kernel, D, mates, T> stencil;
-  if (!stencil.place(spectrum.layout, position, true))
-    return false;
-  stencil.scatter(spectrum.data, value, add);
-  if (weight) {
-    if (kernel_weights == KernelWeights::Absolute)
-      stencil.make_absolute();
-    stencil.scatter(weight, weight_of_value, add);
-  }
-  return true;
-}
-
-template <class Kernel, class T, int D, Mates mates>
-template <int N>
-KOKKOS_INLINE_FUNCTION int Inserter<Kernel, T, D, mates>::add(const T (&q)[D][N], const Complex (&values)[N],
-                                                              const T (&weights)[N], int count) const {
-#if !defined(__CUDA_ARCH__) && !defined(__HIP_DEVICE_COMPILE__)
-  if constexpr (Impl::is_block<T, N>)
-    return Impl::insert_block<Kernel, mates>(spectrum, weight, kernel_weights == KernelWeights::Absolute, q,
-                                             values, weights, count);
-#endif
-  int placed = 0;
-  for (int i = 0; i < count; ++i) {
-    T one[D];
-    for (int d = 0; d < D; ++d)
-      one[d] = q[d][i];
-    placed += add(one, values[i], weights[i]);
-  }
-  return placed;
-}
-
-template <class T, int M, int D>
-template <class Block>
-KOKKOS_INLINE_FUNCTION void Pose<T, M, D>::position(const Block& block, T (&q)[D][Block::size]) const {
-  for (int d = 0; d < D; ++d) {
-    T start = 0;
-    for (int c = 1; c < M; ++c)
-      start += matrix[d][c] * static_cast<T>(block.k[c]);
-    const int most = Kokkos::max(block.inside - 1, 0);
-    for (int i = 0; i < Block::size; ++i)
-      q[d][i] = start + matrix[d][0] * static_cast<T>(block.k[0] + Kokkos::min(i, most));
-  }
-}
-
-template <class T, int M, int D>
-template <class Block>
-KOKKOS_INLINE_FUNCTION void Pose<T, M, D>::phase(const Block& block,
-                                                 Kokkos::complex<T> (&phases)[Block::size]) const {
-  T across = 0, parts[2][Block::size];
-  for (int c = 1; c < M; ++c)
-    across += static_cast<T>(block.k[c]) * shift.turns[c];
-  for (int i = 0; i < Block::size; ++i) { // parts apart, which compilers vectorise
-    const Kokkos::complex<T> one = Impl::unit_phase(static_cast<T>(block.k[0] + i) * shift.turns[0] + across);
-    parts[0][i] = one.real();
-    parts[1][i] = one.imag();
-  }
-  for (int i = 0; i < Block::size; ++i)
-    phases[i] = Kokkos::complex<T>(parts[0][i], parts[1][i]);
-}
-
-template <class Space, class T, int M>
-template <class Visit>
-KOKKOS_INLINE_FUNCTION void PoseSamples<Space, T, M>::for_each(const Visit& visit) const {
-  using Block = SampleBlock<Space, T, M>;
-  const auto& layout = tiles_.layout;
-  if constexpr (Impl::is_host<Space>) {
-    const int columns = layout.columns();
-    for (std::int64_t row = begin_; row < end_; ++row) {
-      Block block;
-      layout.frequency(row * columns, block.k);
-      std::int64_t left = squared_radius_;
-      for (int c = 1; c < M; ++c)
-        left -= std::int64_t(block.k[c]) * block.k[c];
-      const int end = left < 0 ? 0 : Kokkos::min(columns, 1 + static_cast<int>(Kokkos::sqrt(double(left))));
-      for (int column = 0; column < columns; column += Block::size) {
-        block.k[0] = column;
-        block.count = Kokkos::min(int(Block::size), columns - column);
-        block.inside = Kokkos::max(0, Kokkos::min(block.count, end - column));
-        block.element = row * columns + column;
-        visit(block);
-      }
-    }
-  } else {
-    tiles_.template for_each<Impl::tile_lanes<Space>>(static_cast<int>(begin_), static_cast<int>(end_),
-                                                      [&](const int(&k)[M], auto element) {
-                                                        Block block;
-                                                        std::int64_t squared = 0;
-                                                        for (int c = 0; c < M; ++c) {
-                                                          block.k[c] = k[c];
-                                                          squared += std::int64_t(k[c]) * k[c];
-                                                        }
-                                                        block.count = 1;
-                                                        block.inside = squared <= squared_radius_;
-                                                        block.element = static_cast<std::int64_t>(element);
-                                                        visit(block);
-                                                      });
-  }
-}
 
 template <class T, int M, class Space, class Body>
 void for_each_sample(const Space& space, const char* label, const HalfSpectrumLayout<M>& box,

@@ -19,19 +19,9 @@ enum class Sampling {
 
 /// What the choice depends on.
 struct SamplingWork {
-  int dimensions;                   ///< of the reconstruction
-  int projection_dimensions;        ///< of a projection
-  int width;                        ///< taps of the kernel on an axis
-  int value_bytes;                  ///< of a real number: 4 or 8
-  std::int64_t batches;             ///< of reconstructions and projections
-  std::int64_t poses;               ///< of a batch
-  std::int64_t projection_elements; ///< stored elements of a projection
-  std::int64_t elements;            ///< stored elements of a reconstruction
-  bool host = false;                ///< the execution space shares the host's memory
-  bool prepared = false;            ///< reconstructions are a PreparedReference
-  bool values = true;               ///< projections are wanted
-  bool weights = false;             ///< a weight volume is sampled, too (backproject_gradients)
-  bool pose_gradients = false;      ///< gradients of matrices or shifts are wanted
+  bool host = false;           ///< the execution space shares the host's memory
+  bool prepared = false;       ///< reconstructions are a PreparedReference
+  bool pose_gradients = false; ///< gradients of matrices or shifts are wanted
 };
 
 /// Chooses the kernel of project, project_gradients and backproject_gradients. It takes Rows on hosts. On GPUs it takes

@@ -196,7 +196,14 @@ public:
   std::size_t memory_bytes() const { return plan_.memory_bytes(); }
 
 private:
-  static ProjectionOptions check(const ExpectationSizes& sizes, ProjectionOptions options);
+  static ProjectionOptions check(const ExpectationSizes& sizes, ProjectionOptions options) {
+    constexpr Impl::Arguments arguments{"Expectation"};
+    Impl::check_scoring_sizes(arguments, sizes, 1 << 20, options);
+    arguments.within<std::int64_t>("sizes.bytes", sizes.bytes, 0, std::int64_t(1) << 32);
+    arguments.require(options.strategy != Strategy::Duplicated, "options.strategy",
+                      "Automatic, Atomic or Owned", "Duplicated");
+    return options;
+  }
 
   template <class Kernel, int D, class Stored>
   void take(const ExecutionSpace& space,
@@ -204,12 +211,55 @@ private:
             const ExpectationPoses<T, Memory>& poses, const ExpectationResults<T, Memory, D>& results,
             double share, Impl::FoundPoses* found);
 
+  /// Checks the shapes of results, and says where they are.
   template <int D>
-  void check(const Impl::ProjectionArguments& arguments, std::int64_t classes,
-             const Impl::ArrayShape& reference, const ExpectationResults<T, Memory, D>& results) const;
+  std::vector<Impl::NamedMemory> check(const Impl::ProjectionArguments& arguments, std::int64_t classes,
+                                       const Impl::ArrayShape& reference,
+                                       const ExpectationResults<T, Memory, D>& results) const {
+    const std::int64_t images = plan_.scoring.images, ranks = plan_.ranks;
+    std::vector<Impl::NamedMemory> memory{{"results.data", results.data}, {"results.weight", results.weight}};
+    const auto shape = [&](const char* name, const auto& array, std::initializer_list<std::int64_t> extents,
+                           bool needed = false) {
+      if (array || needed)
+        arguments.shape(name, array, extents);
+      memory.emplace_back(name, array);
+    };
+    shape("results.log_evidence", results.log_evidence, {images});
+    shape("results.class_shares", results.class_shares, {images, classes});
+    const bool best = results.posteriors || results.classes || results.poses || results.shifts;
+    arguments.require(ranks > 0 || !best, "results.posteriors", "sizes.best > 0", "0");
+    shape("results.posteriors", results.posteriors, {images, ranks}, best);
+    shape("results.classes", results.classes, {images, ranks}, best);
+    shape("results.poses", results.poses, {images, ranks}, best);
+    shape("results.shifts", results.shifts, {images, ranks}, best);
+    arguments.require(bool(results.data) == bool(results.weight), "results.weight",
+                      "data and weight together", "one without the other");
+    if (results.data) {
+      arguments.same_spectrum("results.data", results.data, reference);
+      arguments.same_spectrum("results.weight", results.weight, reference);
+    }
+    shape("results.shares", results.shares, {images});
+    shape("results.candidates", results.candidates, {images});
+    shape("results.shift_sums", results.shift_sums, {images, 3});
+    shape("results.shell_sums", results.shell_sums, {images, plan_.shells.count, 3});
+    return memory;
+  }
 
   void check_lists(const Impl::Arguments& arguments, std::span<const std::int64_t> first,
-                   std::int64_t poses) const;
+                   std::int64_t poses) const {
+    if (first.empty())
+      return;
+    const std::size_t images = std::size_t(plan_.scoring.images);
+    if (first.size() != images + 1)
+      arguments.refuse("poses.first", "%lld numbers of %lld images, found %lld",
+                       static_cast<long long>(images + 1), static_cast<long long>(images),
+                       static_cast<long long>(first.size()));
+    for (std::size_t i = 0; i < images; ++i)
+      if (first[i] < 0 || first[i + 1] < first[i] || first[i + 1] > poses)
+        arguments.refuse("poses.first", "ascending numbers from 0 to %lld, found %lld to %lld of image %lld",
+                         static_cast<long long>(poses), static_cast<long long>(first[i]),
+                         static_cast<long long>(first[i + 1]), static_cast<long long>(i));
+  }
 
   std::int64_t most_images_;
   Impl::ExpectationPlan<ExecutionSpace, T> plan_;
@@ -222,17 +272,6 @@ Expectation<ExecutionSpace, T>::Expectation(const ExecutionSpace& space, const E
                                         sizes.best, sizes.bytes, check(sizes, options)) {}
 
 template <class ExecutionSpace, class T>
-ProjectionOptions Expectation<ExecutionSpace, T>::check(const ExpectationSizes& sizes,
-                                                        ProjectionOptions options) {
-  constexpr Impl::Arguments arguments{"Expectation"};
-  Impl::check_scoring_sizes(arguments, sizes, 1 << 20, options);
-  arguments.within<std::int64_t>("sizes.bytes", sizes.bytes, 0, std::int64_t(1) << 32);
-  arguments.require(options.strategy != Strategy::Duplicated, "options.strategy",
-                    "Automatic, Atomic or Owned", "Duplicated");
-  return options;
-}
-
-template <class ExecutionSpace, class T>
 void Expectation<ExecutionSpace, T>::set_images(const ExecutionSpace& space,
                                                 const ExpectationImages<T, Memory>& images) {
   const Impl::Arguments arguments{"Expectation::set_images"};
@@ -240,22 +279,14 @@ void Expectation<ExecutionSpace, T>::set_images(const ExecutionSpace& space,
   arguments.given("images.spectra", images.spectra);
   arguments.given("images.noise", images.noise);
   const std::int64_t count = images.spectra.extents[0], shells = plan_.shells.count;
-  const auto spectrum = [&](const char* name, const auto& array, std::int64_t leading) {
-    Impl::ArrayShape shape;
-    shape.rank = 3;
-    const std::int64_t extents[] = {leading, layout.size[1], layout.columns()};
-    std::copy_n(extents, 3, shape.extents);
-    shape.width = layout.size[0];
-    arguments.same_spectrum(name, array, shape);
-  };
-  spectrum("images.spectra", images.spectra, count);
+  arguments.same_spectrum("images.spectra", images.spectra, plan_.scoring.spectra({count}));
   arguments.require(
       count <= most_images_, "images.spectra",
       [&] { return "at most " + Impl::number(most_images_) + " images"; },
       [&] { return images.spectra.shape(); });
-  const auto of = [&](const auto& array) { return array.extents[0] == 1 ? 1 : count; };
+  const auto of = [&](const auto& array) -> std::int64_t { return array.extents[0] == 1 ? 1 : count; };
   if (images.filters)
-    spectrum("images.filters", images.filters, of(images.filters));
+    arguments.same_spectrum("images.filters", images.filters, plan_.scoring.spectra({of(images.filters)}));
   const auto& noise = images.noise;
   arguments.require(
       noise.rank == 2 && noise.extents[0] == of(noise) && noise.extents[1] >= shells, "images.noise",
@@ -330,23 +361,11 @@ void Expectation<ExecutionSpace, T>::take(
   if (poses.class_priors)
     arguments.shape("poses.class_priors", poses.class_priors, {classes});
   check_lists(arguments, poses.first, count);
-  check(arguments, classes, source.shape, results);
-  arguments.disjoint({{"results.log_evidence", results.log_evidence},
-                      {"results.class_shares", results.class_shares},
-                      {"results.posteriors", results.posteriors},
-                      {"results.classes", results.classes},
-                      {"results.poses", results.poses},
-                      {"results.shifts", results.shifts},
-                      {"results.data", results.data},
-                      {"results.weight", results.weight},
-                      {"results.shares", results.shares},
-                      {"results.candidates", results.candidates},
-                      {"results.shift_sums", results.shift_sums},
-                      {"results.shell_sums", results.shell_sums}},
-                     {source.memory,
-                      {"poses.matrices", poses.matrices},
-                      {"poses.priors", poses.priors},
-                      {"poses.class_priors", poses.class_priors}});
+  const Impl::NamedMemory inputs[] = {source.memory,
+                                      {"poses.matrices", poses.matrices},
+                                      {"poses.priors", poses.priors},
+                                      {"poses.class_priors", poses.class_priors}};
+  arguments.disjoint(check(arguments, classes, source.shape, results), inputs);
   if (!plan_.options.oversampling)
     plan_.options.oversampling = source.oversampling;
   plan_.template check_boxes<Kernel, D>(arguments, source.shape);
@@ -357,31 +376,20 @@ void Expectation<ExecutionSpace, T>::take(
   values("poses.priors", poses.priors, Impl::Allowed::NotNegative);
   values("poses.class_priors", poses.class_priors, Impl::Allowed::NotNegative);
 
-  const T* const class_logs = plan_.logs_of(space, plan_.class_logs, poses.class_priors.data, classes);
-  const Impl::ExpectationList<T> list{.matrices = poses.matrices.data,
-                                      .first = 0,
-                                      .count = count,
-                                      .logs = plan_.logs_of(space, plan_.pose_logs, poses.priors.data,
-                                                            poses.priors ? poses.priors.size() : 0),
-                                      .log_stride = by_class ? count : 0};
-  const Impl::ExpectationTargets<T> targets{results.log_evidence.data,
-                                            results.class_shares.data,
-                                            results.posteriors.data,
-                                            results.classes.data,
-                                            results.poses.data,
-                                            results.shifts.data,
-                                            results.shares.data,
-                                            results.candidates.data,
-                                            results.shift_sums.data,
-                                            results.shell_sums.data,
-                                            found};
-  const Impl::ExpectationVolumes<T, Memory, D> volumes{results.data, results.weight};
+  const Impl::ExpectationList<T> list{
+      .matrices = poses.matrices.data,
+      .first = 0,
+      .count = count,
+      .logs =
+          plan_.logs_of(space, plan_.pose_logs, poses.priors.data, poses.priors ? poses.priors.size() : 0),
+      .log_stride = by_class ? count : 0,
+      .class_logs = plan_.logs_of(space, plan_.class_logs, poses.class_priors.data, classes),
+      .left_out = 1 - share,
+      .found = found};
   if (poses.first.empty())
-    plan_.template run<Kernel, D>(space, source, list, 0, plan_.scoring.images, 1 - share, class_logs,
-                                  targets, volumes);
+    plan_.template run<Kernel, D>(space, source, list, 0, plan_.scoring.images, results);
   else
-    plan_.template run_lists<Kernel, D>(space, source, list, poses.first, 1 - share, class_logs, targets,
-                                        volumes);
+    plan_.template run_lists<Kernel, D>(space, source, list, poses.first, results);
 }
 
 template <class ExecutionSpace, class T>
@@ -481,56 +489,6 @@ TurnedPoses<T, ExecutionSpace> Expectation<ExecutionSpace, T>::run_passes(
     finer.priors = Kokkos::subview(result.priors, 0, Kokkos::ALL);
   run(space, reference, finer, results, share);
   return result;
-}
-
-template <class ExecutionSpace, class T>
-void Expectation<ExecutionSpace, T>::check_lists(const Impl::Arguments& arguments,
-                                                 std::span<const std::int64_t> first,
-                                                 std::int64_t poses) const {
-  if (first.empty())
-    return;
-  const std::size_t images = std::size_t(plan_.scoring.images);
-  if (first.size() != images + 1)
-    arguments.refuse("poses.first", "%lld numbers of %lld images, found %lld",
-                     static_cast<long long>(images + 1), static_cast<long long>(images),
-                     static_cast<long long>(first.size()));
-  for (std::size_t i = 0; i < images; ++i)
-    if (first[i] < 0 || first[i + 1] < first[i] || first[i + 1] > poses)
-      arguments.refuse("poses.first", "ascending numbers from 0 to %lld, found %lld to %lld of image %lld",
-                       static_cast<long long>(poses), static_cast<long long>(first[i]),
-                       static_cast<long long>(first[i + 1]), static_cast<long long>(i));
-}
-
-template <class ExecutionSpace, class T>
-template <int D>
-void Expectation<ExecutionSpace, T>::check(const Impl::ProjectionArguments& arguments, std::int64_t classes,
-                                           const Impl::ArrayShape& reference,
-                                           const ExpectationResults<T, Memory, D>& results) const {
-  const std::int64_t images = plan_.scoring.images, ranks = plan_.ranks;
-  const auto shape = [&](const char* name, const Impl::ArrayShape& array,
-                         std::initializer_list<std::int64_t> extents) {
-    if (array)
-      arguments.shape(name, array, extents);
-  };
-  shape("results.log_evidence", results.log_evidence, {images});
-  shape("results.class_shares", results.class_shares, {images, classes});
-  if (results.posteriors || results.classes || results.poses || results.shifts) {
-    arguments.require(ranks > 0, "results.posteriors", "sizes.best > 0", "0");
-    arguments.shape("results.posteriors", results.posteriors, {images, ranks});
-    arguments.shape("results.classes", results.classes, {images, ranks});
-    arguments.shape("results.poses", results.poses, {images, ranks});
-    arguments.shape("results.shifts", results.shifts, {images, ranks});
-  }
-  arguments.require(bool(results.data) == bool(results.weight), "results.weight", "data and weight together",
-                    "one without the other");
-  if (results.data) {
-    arguments.same_spectrum("results.data", results.data, reference);
-    arguments.same_spectrum("results.weight", results.weight, reference);
-  }
-  shape("results.shares", results.shares, {images});
-  shape("results.candidates", results.candidates, {images});
-  shape("results.shift_sums", results.shift_sums, {images, 3});
-  shape("results.shell_sums", results.shell_sums, {images, plan_.shells.count, 3});
 }
 
 #define BRACEWELL_INSTANCES_EXPECTATION(Extern, Space, Real) Extern template class Expectation<Space, Real>;

@@ -112,7 +112,38 @@ private:
   void make(const ExecutionSpace& space, const Input<From>& input);
 
   template <class From>
-  void fill(const ExecutionSpace& space, const Input<From>& input);
+  void fill(const ExecutionSpace& space, const Input<From>& input) {
+    static_assert(std::is_same_v<Impl::real_of_stored<From>, Real>,
+                  "Bracewell::PreparedReference: expected one precision, found float beside double.");
+    const Kokkos::Profiling::ScopedRegion region("Bracewell::PreparedReference");
+    const std::int64_t count = input.extents[0], size = input.size();
+    using Policy = Kokkos::RangePolicy<ExecutionSpace, Kokkos::IndexType<std::int64_t>>;
+    Impl::Gain<Stored> scale, gain;
+    if constexpr (half && !std::is_same_v<From, HalfComplex>) {
+      float largest = 0;
+      Kokkos::parallel_reduce("Bracewell::PreparedReference::largest", Policy(space, 0, size),
+                              Impl::LargestPart<From>{input.data}, Kokkos::Max<float>(largest));
+      if (largest > 0) {
+        const int exponent = 15 - std::ilogb(largest) - 1; // the largest is then below 2^15
+        scale.gain = std::ldexp(1.f, std::clamp(exponent, -126, 126));
+        gain.gain = 1 / scale.gain;
+      }
+    }
+    if constexpr (host) {
+      spectra_ = {memory_.data(), count > 1 ? layout_.elements() : 0, gain};
+      Kokkos::parallel_for("Bracewell::PreparedReference::copy", Policy(space, 0, size),
+                           Impl::CopyStored<From, Stored>{input.data, memory_.data(), scale});
+    } else {
+      spectra_ = {memory_.data(), Order(layout_), count <= 1, gain};
+      const Impl::StoredSpectra<From> from{input.data, count > 1 ? layout_.elements() : 0};
+      if (reader_ == ReadBy::Project)
+        Impl::copy_to_padded<Impl::Mates::Single>(space, "Bracewell::PreparedReference::copy", layout_, from,
+                                                  count, spectra_, scale);
+      else
+        Impl::copy_to_padded<Impl::Mates::Both>(space, "Bracewell::PreparedReference::copy", layout_, from,
+                                                count, spectra_, scale);
+    }
+  }
 
   ReadBy reader_;
   HalfSpectrumLayout<D> layout_{};
@@ -165,42 +196,6 @@ void PreparedReference<Kernel, ExecutionSpace, D, Stored>::make(const ExecutionS
       Kokkos::view_alloc("Bracewell::PreparedReference::copy", Kokkos::WithoutInitializing),
       static_cast<std::size_t>(input.extents[0] * each));
   fill(space, input);
-}
-
-template <class Kernel, class ExecutionSpace, int D, class Stored>
-template <class From>
-void PreparedReference<Kernel, ExecutionSpace, D, Stored>::fill(const ExecutionSpace& space,
-                                                                const Input<From>& input) {
-  static_assert(std::is_same_v<Impl::real_of_stored<From>, Real>,
-                "Bracewell::PreparedReference: expected one precision, found float beside double.");
-  const Kokkos::Profiling::ScopedRegion region("Bracewell::PreparedReference");
-  const std::int64_t count = input.extents[0], size = input.size();
-  using Policy = Kokkos::RangePolicy<ExecutionSpace, Kokkos::IndexType<std::int64_t>>;
-  Impl::Gain<Stored> scale, gain;
-  if constexpr (half && !std::is_same_v<From, HalfComplex>) {
-    float largest = 0;
-    Kokkos::parallel_reduce("Bracewell::PreparedReference::largest", Policy(space, 0, size),
-                            Impl::LargestPart<From>{input.data}, Kokkos::Max<float>(largest));
-    if (largest > 0) {
-      const int exponent = 15 - std::ilogb(largest) - 1; // the largest is then below 2^15
-      scale.gain = std::ldexp(1.f, std::clamp(exponent, -126, 126));
-      gain.gain = 1 / scale.gain;
-    }
-  }
-  if constexpr (host) {
-    spectra_ = {memory_.data(), count > 1 ? layout_.elements() : 0, gain};
-    Kokkos::parallel_for("Bracewell::PreparedReference::copy", Policy(space, 0, size),
-                         Impl::CopyStored<From, Stored>{input.data, memory_.data(), scale});
-  } else {
-    spectra_ = {memory_.data(), Order(layout_), count <= 1, gain};
-    const Impl::StoredSpectra<From> from{input.data, count > 1 ? layout_.elements() : 0};
-    if (reader_ == ReadBy::Project)
-      Impl::copy_to_padded<Impl::Mates::Single>(space, "Bracewell::PreparedReference::copy", layout_, from,
-                                                count, spectra_, scale);
-    else
-      Impl::copy_to_padded<Impl::Mates::Both>(space, "Bracewell::PreparedReference::copy", layout_, from,
-                                              count, spectra_, scale);
-  }
 }
 
 namespace Impl {

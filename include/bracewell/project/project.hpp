@@ -77,7 +77,7 @@ void project_gradients(const ExecutionSpace& space, const Reconstruction& recons
                        const PosesFor<ExecutionSpace, Reconstruction>& poses, const Projections& cotangent,
                        const ProjectGradientsFor<ExecutionSpace, Reconstruction>& gradients,
                        const ProjectionOptions& options = {}) {
-  if constexpr (Impl::check_project_gradients<Kernel, Reconstruction, Projections>())
+  if constexpr (Impl::check_project<Kernel, Reconstruction, Projections>())
     Impl::project_gradients<Kernel, Impl::projected_dimensions_of<Projections>,
                             Impl::dimensions_of<Reconstruction>>(
         space, Impl::reconstruction_of<ExecutionSpace>(reconstruction), poses, cotangent, gradients, options);
@@ -92,7 +92,7 @@ void project_gradients(
     const Projections& cotangent,
     const ProjectGradients<Impl::real_of_stored<Stored>, typename ExecutionSpace::memory_space>& gradients,
     const ProjectionOptions& options = {}) {
-  if constexpr (Impl::check_project_gradients_prepared<D, Projections>())
+  if constexpr (Impl::check_project_prepared<D, Projections>())
     Impl::project_gradients<Kernel, Impl::projected_dimensions_of<Projections>, D>(
         space, reconstruction.reference("project_gradients", "reconstruction"), poses, cotangent, gradients,
         options);

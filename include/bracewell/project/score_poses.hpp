@@ -143,18 +143,6 @@ private:
     }
   }
 
-  /// The shape of spectra of the images' size.
-  Impl::ArrayShape spectra(std::initializer_list<std::int64_t> leading) const {
-    Impl::ArrayShape shape;
-    for (const std::int64_t extent : leading)
-      shape.extents[shape.rank++] = extent;
-    shape.extents[shape.rank++] = plan_.layout.size[1];
-    shape.extents[shape.rank++] = plan_.layout.columns();
-    shape.width = plan_.layout.size[0];
-    shape.given = shape.states_width = true;
-    return shape;
-  }
-
   ProjectionOptions options_;
   Impl::ScoringPlan<ExecutionSpace, T> plan_;
 };
@@ -172,16 +160,16 @@ void PoseScoring<ExecutionSpace, T>::set_images(const ExecutionSpace& space,
   const Impl::Arguments arguments{"PoseScoring::set_images"};
   arguments.given("images.spectra", images.spectra);
   const std::int64_t count = images.spectra.extents[0];
-  arguments.same_spectrum("images.spectra", images.spectra, spectra({count}));
+  arguments.same_spectrum("images.spectra", images.spectra, plan_.spectra({count}));
   arguments.require(
       count <= plan_.most_images, "images.spectra",
       [&] { return "at most " + Impl::number(plan_.most_images) + " images"; },
       [&] { return images.spectra.shape(); });
   const auto stride = [&](const char* name, const Array<const T, Memory>& array) -> std::int64_t {
     if (array && array.extents[0] != 1)
-      arguments.same_spectrum(name, array, spectra({count}));
+      arguments.same_spectrum(name, array, plan_.spectra({count}));
     else if (array)
-      arguments.same_spectrum(name, array, spectra({1}));
+      arguments.same_spectrum(name, array, plan_.spectra({1}));
     return array && array.extents[0] != 1 ? plan_.layout.elements() : 0;
   };
   const std::int64_t filter_stride = stride("images.filters", images.filters),
@@ -234,13 +222,10 @@ void PoseScoring<ExecutionSpace, T>::queue(
   ProjectionOptions options = options_;
   if (!options.oversampling)
     options.oversampling = source.oversampling;
-  Poses<T, Memory> where{.matrices = matrices};
-  where.matrices.rank = 4;
-  std::copy_n(std::initializer_list<std::int64_t>{1, poses, D, D}.begin(), 4, where.matrices.extents);
   plan_.template score<Kernel, D, Stored>(
       space,
-      arguments.template samples<2, D, Kernel>("reference", source.shape, "images", spectra({1, poses}),
-                                               where, options),
+      arguments.template samples<2, D, Kernel>("reference", source.shape, "images", plan_.spectra({1, poses}),
+                                               plan_.template poses_at<D>(matrices.data, poses), options),
       source.spectra, {scores.all.data, scores.best.data, scores.poses.data, scores.shifts.data});
 }
 

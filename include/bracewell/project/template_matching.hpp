@@ -149,6 +149,7 @@ class TemplateMatching {
   using Complex = Kokkos::complex<T>;
   template <class DataType>
   using View = Kokkos::View<DataType, Kokkos::LayoutRight, Memory>;
+  using Policy = Kokkos::RangePolicy<ExecutionSpace, Kokkos::IndexType<std::int64_t>>;
   template <class Value>
   using Grid = View<std::conditional_t<Dim == 3, Value***, Value**>>;
   template <class Value>
@@ -252,28 +253,33 @@ private:
     else
       arguments.shape(name, array, {size[1], size[0]});
   }
-  /// An array of spectra (`half`) or values of so many points.
-  template <class Value>
-  static Grid<Value> grid(const ExecutionSpace& space, const char* name, const int (&size)[Dim], bool half) {
+  /// Zeros: spectra (`half`) or values of so many points, behind other axes.
+  template <class Result, class... Leading>
+  static Result zeros(const ExecutionSpace& space, const char* name, const int (&size)[Dim], bool half,
+                      Leading... leading) {
     return std::apply(
         [&](auto... rest) {
-          return Impl::device_view<typename Grid<Value>::data_type>(
-              space, Impl::Label("Bracewell::TemplateMatching::", name), rest...);
+          return Impl::device_zeros<typename Result::data_type>(
+              space, Impl::Label("Bracewell::TemplateMatching::", name), leading..., rest...);
         },
         shape_of(size, half));
   }
-  template <class Value>
-  Grids<Value> grids(const ExecutionSpace& space, const char* name, bool half) const {
-    return std::apply(
-        [&](auto... rest) { // zeros: orientations that a last batch lacks are transformed, too
-          return Impl::device_zeros<typename Grids<Value>::data_type>(
-              space, Impl::Label("Bracewell::TemplateMatching::", name), batch_, rest...);
-        },
-        shape_of(band_.grid.size, half));
-  }
   std::int64_t pixels() const { return std::int64_t(layers()) * rows() * columns(); }
   Impl::Shells<Dim> shells() const { return Impl::Shells<Dim>(band_.box()); }
-  std::vector<double> means_of_shells(const ExecutionSpace& space, const Grid<T>& values) const;
+  std::vector<double> means_of_shells(const ExecutionSpace& space, const Grid<T>& values) const {
+    const auto count = static_cast<std::size_t>(band_.limit * sizes_.width + 0.5) + 2;
+    const auto averages =
+        Impl::device_view<double**>(space, "Bracewell::TemplateMatching::averages", 1, count);
+    Impl::reduce_shells<Dim>(space, Impl::Arguments{"TemplateMatching::set_micrograph"}, "averages",
+                             "Bracewell::TemplateMatching::averages", band_.box(),
+                             Array<double, Memory>(averages), Impl::MeanOfShell<T>{values.data()});
+    std::vector<double> means(count);
+    Kokkos::deep_copy(space,
+                      Kokkos::View<double*, Kokkos::HostSpace, Kokkos::MemoryUnmanaged>(means.data(), count),
+                      Kokkos::subview(averages, 0, Kokkos::ALL));
+    space.fence("Bracewell::TemplateMatching::set_micrograph");
+    return means;
+  }
 
   TemplateMatchingSizes sizes_;
   Impl::MatchedBand<Dim> band_;
@@ -448,9 +454,6 @@ struct MapReader<T, StoredSpectra<Stored>> {
   HalfSpectrumLayout<3> layout;
   StoredSpectra<Stored> spectra;
 
-  MapReader(const HalfSpectrumLayout<3>& layout_, const StoredSpectra<Stored>& spectra_)
-      : layout(layout_), spectra(spectra_) {}
-
   KOKKOS_INLINE_FUNCTION Kokkos::complex<T> operator()(T (&q)[3]) const {
     Stencil<Linear, 3, Mates::Single, T> stencil;
     return stencil.place(layout, q, true) ? stencil.gather(spectra(0)) : Kokkos::complex<T>(0);
@@ -624,6 +627,18 @@ struct CheckedValues {
     range += fine ? ValueRange{0, double(value), double(value)} : ValueRange{1};
   }
 };
+template <class Space, class T, class Memory>
+ValueRange check_range(const Space& space, const Arguments& arguments, const char* name,
+                       const Array<const T, Memory>& values) {
+  ValueRange range;
+  Kokkos::parallel_reduce(
+      "Bracewell::TemplateMatching::check",
+      Kokkos::RangePolicy<Space, Kokkos::IndexType<std::int64_t>>(space, 0, values.size()),
+      CheckedValues<T>{values.data}, range);
+  arguments.require(range.refused == 0, name, "finite values of at most 1e10",
+                    [&] { return number(range.refused) + " others"; });
+  return range;
+}
 
 } // namespace Impl
 
@@ -640,15 +655,15 @@ TemplateMatching<ExecutionSpace, T, Dim>::TemplateMatching(const ExecutionSpace&
       }()),
       inverse_(space, shape_of(band_.grid.size), batch_) {
   const auto& size = band_.grid.size;
-  whitened_ = grid<Complex>(space, "whitened", size, true);
-  image_ = grid<Complex>(space, "image", size, true);
-  power_ = grid<T>(space, "power", size, true);
-  maxima_ = grid<T>(space, "maxima", size, false);
-  best_ = grid<int>(space, "best", size, false);
-  sums_ = grid<double>(space, "sums", size, false);
-  squares_ = grid<double>(space, "squares", size, false);
-  correlations_ = grids<T>(space, "correlations", false);
-  spectra_ = grids<Complex>(space, "spectra", true);
+  whitened_ = zeros<Grid<Complex>>(space, "whitened", size, true);
+  image_ = zeros<Grid<Complex>>(space, "image", size, true);
+  power_ = zeros<Grid<T>>(space, "power", size, true);
+  maxima_ = zeros<Grid<T>>(space, "maxima", size, false);
+  best_ = zeros<Grid<int>>(space, "best", size, false);
+  sums_ = zeros<Grid<double>>(space, "sums", size, false);
+  squares_ = zeros<Grid<double>>(space, "squares", size, false);
+  correlations_ = zeros<Grids<T>>(space, "correlations", size, false, batch_);
+  spectra_ = zeros<Grids<Complex>>(space, "spectra", size, true, batch_); // also where a last batch has none
   norms_ = Impl::device_view<double**>(space, "Bracewell::TemplateMatching::norms", batch_, band_.rows());
   factors_ = Impl::device_view<T*>(space, "Bracewell::TemplateMatching::factors", batch_);
   const auto cosine_and_sine = [](double degrees, double* pair) {
@@ -679,41 +694,19 @@ std::size_t TemplateMatching<ExecutionSpace, T, Dim>::memory_bytes() const {
 }
 
 template <class ExecutionSpace, class T, int Dim>
-std::vector<double> TemplateMatching<ExecutionSpace, T, Dim>::means_of_shells(const ExecutionSpace& space,
-                                                                              const Grid<T>& values) const {
-  const auto count = static_cast<std::size_t>(band_.limit * sizes_.width + 0.5) + 2;
-  const auto averages = Impl::device_view<double**>(space, "Bracewell::TemplateMatching::averages", 1, count);
-  Impl::reduce_shells<Dim>(space, Impl::Arguments{"TemplateMatching::set_micrograph"}, "averages",
-                           "Bracewell::TemplateMatching::averages", band_.box(),
-                           Array<double, Memory>(averages), Impl::MeanOfShell<T>{values.data()});
-  std::vector<double> means(count);
-  Kokkos::deep_copy(space,
-                    Kokkos::View<double*, Kokkos::HostSpace, Kokkos::MemoryUnmanaged>(means.data(), count),
-                    Kokkos::subview(averages, 0, Kokkos::ALL));
-  space.fence("Bracewell::TemplateMatching::set_micrograph");
-  return means;
-}
-
-template <class ExecutionSpace, class T, int Dim>
 void TemplateMatching<ExecutionSpace, T, Dim>::set_micrograph(const ExecutionSpace& space,
                                                               const Array<const T, Memory>& micrograph) {
   constexpr Impl::Arguments arguments{"TemplateMatching::set_micrograph"};
   arguments.given("micrograph", micrograph);
   require_shape(arguments, "micrograph", micrograph, band_.size);
   const Kokkos::Profiling::ScopedRegion region("Bracewell::TemplateMatching::set_micrograph");
-  using Policy = Kokkos::RangePolicy<ExecutionSpace, Kokkos::IndexType<std::int64_t>>;
-  Impl::CheckedValues<T> values{micrograph.data};
-  Impl::ValueRange range;
-  Kokkos::parallel_reduce("Bracewell::TemplateMatching::check", Policy(space, 0, micrograph.size()), values,
-                          range);
-  arguments.require(range.refused == 0, "micrograph", "finite values of at most 1e10",
-                    [&] { return Impl::number(range.refused) + " others"; });
-  arguments.require(range.differ(), "micrograph", "values that differ", "a constant");
+  arguments.require(Impl::check_range(space, arguments, "micrograph", micrograph).differ(), "micrograph",
+                    "values that differ", "a constant");
 
-  const auto spectrum = grid<Complex>(space, "spectrum", band_.size, true);
+  const auto spectrum = zeros<Grid<Complex>>(space, "spectrum", band_.size, true);
   const FFT<ExecutionSpace, Dim, T, Complex> forward(space, shape_of(band_.size));
   forward.execute(space, micrograph, spectrum);
-  const auto power = grid<T>(space, "powers", band_.size, true);
+  const auto power = zeros<Grid<T>>(space, "powers", band_.size, true);
   const auto means_of = [&](const Complex* of) {
     Kokkos::parallel_for("Bracewell::TemplateMatching::powers",
                          Policy(space, 0, static_cast<std::int64_t>(spectrum.size())),
@@ -774,12 +767,7 @@ void TemplateMatching<ExecutionSpace, T, Dim>::search(const ExecutionSpace& spac
   arguments.shape("matrices", matrices, {count, 3, 3});
   arguments.require(orientations_ + count < std::int64_t(1) << 31, "matrices", "fewer than 2^31 in all",
                     [&] { return Impl::number(orientations_ + count); });
-  using Policy = Kokkos::RangePolicy<ExecutionSpace, Kokkos::IndexType<std::int64_t>>;
-  Impl::ValueRange range;
-  Kokkos::parallel_reduce("Bracewell::TemplateMatching::check", Policy(space, 0, matrices.size()),
-                          Impl::CheckedValues<T>{matrices.data}, range);
-  arguments.require(range.refused == 0, "matrices", "finite values of at most 1e10",
-                    [&] { return Impl::number(range.refused) + " others"; });
+  Impl::check_range(space, arguments, "matrices", matrices);
 
   const double scale = layout.size[0] * sizes_.voxel_size / sizes_.pixel_size;
   for (std::int64_t first = 0; first < count; first += batch_) {
@@ -816,22 +804,18 @@ void TemplateMatching<ExecutionSpace, T, Dim>::results(const ExecutionSpace& spa
                                                        const TemplateMatches<T, Memory>& matches) const {
   constexpr Impl::Arguments arguments{"TemplateMatching::results"};
   arguments.require(orientations_ > 0, "orientations", "a search before", "none");
-  const auto shape = [&](const char* name, const Impl::ArrayShape& array) {
+  std::vector<Impl::NamedMemory> memory;
+  const auto take = [&](const char* name, const auto& array) {
     if (array)
       require_shape(arguments, name, array, band_.grid.size);
+    memory.emplace_back(name, array);
   };
-  shape("matches.scores", matches.scores);
-  shape("matches.maxima", matches.maxima);
-  shape("matches.best", matches.best);
-  shape("matches.means", matches.means);
-  shape("matches.deviations", matches.deviations);
-  arguments.disjoint({{"matches.scores", matches.scores},
-                      {"matches.maxima", matches.maxima},
-                      {"matches.best", matches.best},
-                      {"matches.means", matches.means},
-                      {"matches.deviations", matches.deviations}},
-                     {});
-  using Policy = Kokkos::RangePolicy<ExecutionSpace, Kokkos::IndexType<std::int64_t>>;
+  take("matches.scores", matches.scores);
+  take("matches.maxima", matches.maxima);
+  take("matches.best", matches.best);
+  take("matches.means", matches.means);
+  take("matches.deviations", matches.deviations);
+  arguments.disjoint(memory, {});
   Kokkos::parallel_for("Bracewell::TemplateMatching::results", Policy(space, 0, pixels()),
                        Impl::FinishMatches<T>{maxima_.data(), best_.data(), sums_.data(), squares_.data(),
                                               double(orientations_), matches.scores.data, matches.maxima.data,

@@ -36,8 +36,8 @@ void compare_patterns(const ExecutionSpace& space, const WavesView& waves, const
   const Array<const T, Memory> t(targets);
   const Array<double, Memory> l(losses);
   const Impl::Arguments check{"compare_patterns"};
-  check.require(w.rank == 4 && w.extents[1] >= 1 && w.extents[2] >= 1 && w.extents[2] == w.extents[3],
-                "waves", "[N, modes, n, n]", [&] { return w.shape(); });
+  if (w.rank != 4 || w.extents[1] < 1 || w.extents[2] < 1 || w.extents[2] != w.extents[3])
+    check.refuse("waves", "[N, modes, n, n], found %s", w.shape_text().characters);
   check.shape("targets", t, {w.extents[0], w.extents[2], w.extents[3]});
   check.shape("losses", l, {w.extents[0]});
   check.within("options.counts", options.counts, 0.0, 1e30);
@@ -91,8 +91,8 @@ PatternLoss choose_pattern_loss(
   using T = Impl::real_of<PatternsView>;
   const Array<const T, typename ExecutionSpace::memory_space> given(patterns);
   const Impl::Arguments check{"choose_pattern_loss"};
-  check.require(given.rank == 3 && given.extents[1] == given.extents[2], "patterns", "[N, n, n]",
-                [&] { return given.shape(); });
+  if (given.rank != 3 || given.extents[1] != given.extents[2])
+    check.refuse("patterns", "[N, n, n], found %s", given.shape_text().characters);
   const std::int64_t count = given.extents[0], n = given.extents[1], pixels = n * n;
   if (weights && weights.rank == 2)
     check.shape("weights", weights, {n, n});

@@ -108,11 +108,8 @@ private:
   template <class Value>
   void check_window(const Impl::Arguments& check, const char* argument,
                     const Array<Value, Memory>& window) const {
-    check.require(
-        window && window.rank >= 2 && window.size() == std::int64_t(m_) * m_ &&
-            window.extents[window.rank - 1] == m_,
-        argument, [&] { return "[" + Impl::number(m_) + ", " + Impl::number(m_) + "]"; },
-        [&] { return window.shape(); });
+    if (window.rank < 2 || window.size() != std::int64_t(m_) * m_ || window.extents[window.rank - 1] != m_)
+      check.refuse(argument, "[%d, %d], found %s", m_, m_, window.shape_text().characters);
   }
 
   std::int64_t pixels() const { return std::int64_t(n_) * n_; }

@@ -82,22 +82,17 @@ private:
     const Impl::Arguments check{"Propagator"};
     check.within("side", side, 1, 32768);
     check.within<std::int64_t>("count", count, 0, std::int64_t(1) << 31);
-    if (fresnel_number)
-      check.require(*fresnel_number != 0 && std::abs(*fresnel_number) < 1e30, "fresnel_number",
-                    "a finite number other than zero", [&] { return Impl::number(*fresnel_number); });
+    if (fresnel_number && !(*fresnel_number != 0 && std::abs(*fresnel_number) < 1e30))
+      check.refuse("fresnel_number", "a finite number other than zero, found %.6g", *fresnel_number);
     return side;
   }
 
   void check_waves(const char* function, const Array<Complex, Memory>& waves) const {
-    Impl::Arguments{function}.require(
-        waves.rank >= 2 && waves.size() == size_ && waves.extents[waves.rank - 1] == n_ &&
-            waves.extents[waves.rank - 2] == n_,
-        "waves",
-        [&] {
-          return Impl::number(size_ / n_ / n_) + " waves [..., " + Impl::number(n_) + ", " +
-                 Impl::number(n_) + "]";
-        },
-        [&] { return waves.shape(); });
+    if (waves.rank < 2 || waves.size() != size_ || waves.extents[waves.rank - 1] != n_ ||
+        waves.extents[waves.rank - 2] != n_)
+      Impl::Arguments{function}.refuse("waves", "%lld waves [..., %d, %d], found %s",
+                                       static_cast<long long>(size_ / n_ / n_), n_, n_,
+                                       waves.shape_text().characters);
   }
 
   template <class WavesView>

@@ -335,10 +335,10 @@ void PtychographyLoss<ExecutionSpace, Real, Storage>::set(const ExecutionSpace& 
   Kokkos::Profiling::ScopedRegion region("Bracewell::PtychographyLoss::set_patterns");
   const std::int64_t invalid =
       plan_.store().set(space, first, Given(patterns.data, extents[0], extents[1], extents[2]), weights);
-  arguments.require(invalid == std::numeric_limits<std::int64_t>::max(), "patterns",
-                    options_.weights == PixelWeights::Mask ? "finite intensities >= 0 and weights 0 or 1"
-                                                           : "finite intensities and weights >= 0",
-                    [&] { return "others in pattern " + Impl::number(invalid); });
+  if (invalid != std::numeric_limits<std::int64_t>::max())
+    arguments.refuse("patterns", "finite intensities %s, found others in pattern %lld",
+                     options_.weights == PixelWeights::Mask ? ">= 0 and weights 0 or 1" : "and weights >= 0",
+                     static_cast<long long>(invalid));
 }
 
 #define BRACEWELL_PTYCHOGRAPHY_LOSS_OF(Extern, Space, Real, Storage, Count)                                  \

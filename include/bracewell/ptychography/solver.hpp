@@ -216,8 +216,7 @@ public:
 private:
   template <class Value, class... Extents>
   static View<Value> zeros(const ExecutionSpace& space, const char* name, Extents... extents) {
-    return Impl::device_zeros<Value>(space, std::string("Bracewell::PtychographySolver::") + name,
-                                     extents...);
+    return Impl::device_zeros<Value>(space, {"Bracewell::PtychographySolver::", name}, extents...);
   }
 
   /// visit(values of a state, view of the same) for all that is sought.
@@ -242,8 +241,7 @@ private:
     const auto& shape = loss_.sizes();
     if (shape.slices == 1)
       return object;
-    return Kokkos::View<Value***, Kokkos::LayoutRight, Memory, Kokkos::MemoryUnmanaged>(
-        object.data(), shape.slices, shape.object[0], shape.object[1]);
+    return Impl::array_of<Memory>(object.data(), shape.slices, shape.object[0], shape.object[1]);
   }
 
   /// Whether object and probe take a step that is not Adam's next.
@@ -429,9 +427,9 @@ void PtychographySolver<ExecutionSpace, Real, Storage>::set_reduction(const Exec
   check.require(shape.slices == 1 && shape.relaxation == 0 && !loss_.options().detector_background, "loss",
                 "one slice, no relaxation and no background where patterns are in several processes",
                 "others");
-  check.require(options_.total_variation == 0, "options.total_variation",
-                "0 where patterns are in several processes",
-                [&] { return Impl::number(options_.total_variation); });
+  if (options_.total_variation != 0)
+    check.refuse("options.total_variation", "0 where patterns are in several processes, found %.6g",
+                 options_.total_variation);
   reduction_ = std::move(reduction);
   if (refines_positions())
     find_common_moves(space);
@@ -464,9 +462,10 @@ void PtychographySolver<ExecutionSpace, Real, Storage>::step(const ExecutionSpac
     outputs.background_gradient = background_gradient_;
   evaluate(space, outputs, subset, used);
   if constexpr (Impl::is_host<ExecutionSpace>)
-    check.require(Impl::is_finite(*outputs.loss.data), "loss",
-                  "a finite number; values are beyond the precision, or rates are too high",
-                  [&] { return Impl::number(*outputs.loss.data); });
+    if (!Impl::is_finite(*outputs.loss.data))
+      check.refuse("loss",
+                   "a finite number; values are beyond the precision, or rates are too high, found %.6g",
+                   *outputs.loss.data);
   if (options_.object_rate > 0 && !projects())
     complex_object_gradients(space, amplitude_, phase_, object_gradient_,
                              {.amplitude = amplitude_gradient_, .phase = phase_gradient_});
@@ -488,9 +487,8 @@ void PtychographySolver<ExecutionSpace, Real, Storage>::set_object_support(
   check.shape("support", support, {rows, columns});
   check.not_negative("beyond", beyond);
   support_ = zeros<Real**>(space, "support", rows, columns);
-  Kokkos::deep_copy(space, Impl::device_list(support_),
-                    Kokkos::View<const Real*, Kokkos::LayoutRight, Memory, Kokkos::MemoryUnmanaged>(
-                        support.data, rows * columns));
+  Impl::copy_padded(space, "Bracewell::PtychographySolver::support", support.data, support.size(),
+                    support_.data(), support.size());
   beyond_support_ = beyond;
 }
 
@@ -550,8 +548,8 @@ void PtychographySolver<ExecutionSpace, Real, Storage>::evaluate(const Execution
 template <class ExecutionSpace, class Real, class Storage>
 void PtychographySolver<ExecutionSpace, Real, Storage>::set_rate_factor(double factor) {
   const Impl::Arguments check{"PtychographySolver::set_rate_factor"};
-  check.require(factor >= 0 && factor <= 1e30, "factor", "a finite number >= 0",
-                [&] { return Impl::number(factor); });
+  if (!(factor >= 0 && factor <= 1e30))
+    check.refuse("factor", "a finite number >= 0, found %.6g", factor);
   rate_factor_ = factor;
 }
 
@@ -563,7 +561,7 @@ auto PtychographySolver<ExecutionSpace, Real, Storage>::state(const ExecutionSpa
   state.adam.steps = steps_;
   for_each_value(state, [&](auto& kept, const auto& view) {
     kept.resize(view.size());
-    Kokkos::deep_copy(space, Impl::host_list(kept), Impl::device_list(view));
+    Impl::copy_to_host(space, view.data(), view.size(), kept.data());
   });
   space.fence("Bracewell::PtychographySolver::state");
   if (refines_positions())
@@ -576,29 +574,26 @@ void PtychographySolver<ExecutionSpace, Real, Storage>::restore(const ExecutionS
                                                                 const State& state) {
   const Impl::Arguments check{"PtychographySolver::restore"};
   for_each_value(state, [&](const auto& kept, const auto& view) {
-    check.require(
-        kept.size() == view.size(), "state", [&] { return Impl::number(view.size()) + " values"; },
-        [&] { return Impl::number(kept.size()); });
+    if (kept.size() != view.size())
+      check.refuse("state", "%zu values, found %zu", view.size(), kept.size());
   });
   check.at_least<std::int64_t>("state.adam.steps", state.adam.steps, 0);
   const std::int64_t steps = state.adam.steps, kept_losses = std::min(steps, options_.history);
-  check.require(
-      static_cast<std::int64_t>(state.losses.size()) == kept_losses, "state",
-      [&] { return Impl::number(kept_losses) + " losses"; },
-      [&] { return Impl::number(state.losses.size()); });
+  if (static_cast<std::int64_t>(state.losses.size()) != kept_losses)
+    check.refuse("state", "%lld losses, found %zu", static_cast<long long>(kept_losses), state.losses.size());
   if (adam_) {
     auto of_adam = state.adam;
     of_adam.steps = std::max<std::int64_t>(0, steps - options_.projections_first);
     adam_->restore(space, of_adam);
   }
   for_each_value(state, [&](const auto& kept, const auto& view) {
-    Kokkos::deep_copy(space, Impl::device_list(view), Impl::host_list(kept));
+    Impl::copy_to_device(space, kept.data(), kept.size(), view.data());
   });
   std::vector<double> ring(history_.size());
   for (std::int64_t i = 0; i < kept_losses; ++i)
     ring[static_cast<std::size_t>((steps - kept_losses + i) % options_.history)] =
         state.losses[static_cast<std::size_t>(i)];
-  Kokkos::deep_copy(space, history_, Impl::host_list(ring));
+  Impl::copy_to_device(space, ring.data(), ring.size(), history_.data());
   space.fence("Bracewell::PtychographySolver::restore"); // the host's copies may go
   steps_ = steps;
   if (refines_positions()) {
@@ -611,12 +606,12 @@ template <class ExecutionSpace, class Real, class Storage>
 std::vector<double>
 PtychographySolver<ExecutionSpace, Real, Storage>::losses(const ExecutionSpace& space) const {
   const std::int64_t kept = std::min(steps_, options_.history);
-  const auto host = Kokkos::create_mirror(Kokkos::HostSpace(), history_);
-  Kokkos::deep_copy(space, host, history_);
+  std::vector<double> ring(history_.size());
+  Impl::copy_to_host(space, history_.data(), ring.size(), ring.data());
   space.fence("Bracewell::PtychographySolver::losses");
   std::vector<double> losses;
   for (std::int64_t step = steps_ - kept; step < steps_; ++step)
-    losses.push_back(host(step % options_.history));
+    losses.push_back(ring[static_cast<std::size_t>(step % options_.history)]);
   return losses;
 }
 

@@ -56,7 +56,17 @@ inline SignalAndNoise signal_and_noise(std::span<const double> moments, double e
 /// Mean over positions of the sum of a kernel's squared weights in three dimensions: the variance of inserted noise
 /// is this mean times the weight.
 template <class Kernel>
-double kernel_energy();
+double kernel_energy() {
+  constexpr int steps = 4096; // the midpoint rule; kernels are smooth but at integers
+  double sum = 0;
+  for (int i = 0; i < steps; ++i) {
+    double weights[Kernel::width];
+    Kernel::weights((i + 0.5) / steps, weights);
+    for (const double weight : weights)
+      sum += weight * weight / steps;
+  }
+  return sum * sum * sum;
+}
 
 /// Computes the prior that normalise adds to the weights of each shell: noise / (signal oversampling^3) times the part of the
 /// box that has signal. The quotient is the reciprocal of the SSNR in units of the weight. A prior is at most fifty average
@@ -64,7 +74,20 @@ double kernel_energy();
 /// @param oversampling  padded over original box: a sample of the original box has its cube of elements
 /// @param part          of the box's volume, 0 to 1
 /// @throws Error on an oversampling that is not positive and a part out of range
-inline std::vector<double> wiener_prior(const SignalAndNoise& powers, double oversampling, double part);
+inline std::vector<double> wiener_prior(const SignalAndNoise& powers, double oversampling, double part) {
+  constexpr Impl::Arguments arguments{"wiener_prior"};
+  constexpr double most = 50;
+  arguments.positive("oversampling", oversampling);
+  arguments.within("part", part, 0.0, 1.0);
+  std::vector<double> prior;
+  for (std::size_t s = 0; s < powers.signal.size(); ++s) {
+    const double limit = most * 2 * powers.weight[s],
+                 denominator = powers.signal[s] * std::pow(oversampling, 3);
+    const double asked = powers.noise[s] * part;
+    prior.push_back(asked < limit * denominator ? asked / denominator : (asked > 0 ? limit : 0));
+  }
+  return prior;
+}
 
 namespace Impl {
 
@@ -185,34 +208,6 @@ inline SignalAndNoise signal_and_noise(std::span<const double> moments, double e
   for (std::vector<double>* curve : {&result.signal, &result.noise, &result.weight})
     curve->resize(shells, curve->empty() ? 0 : curve->back());
   return result;
-}
-
-template <class Kernel>
-double kernel_energy() {
-  constexpr int steps = 4096; // the midpoint rule; kernels are smooth but at integers
-  double sum = 0;
-  for (int i = 0; i < steps; ++i) {
-    double weights[Kernel::width];
-    Kernel::weights((i + 0.5) / steps, weights);
-    for (const double weight : weights)
-      sum += weight * weight / steps;
-  }
-  return sum * sum * sum;
-}
-
-inline std::vector<double> wiener_prior(const SignalAndNoise& powers, double oversampling, double part) {
-  constexpr Impl::Arguments arguments{"wiener_prior"};
-  constexpr double most = 50;
-  arguments.positive("oversampling", oversampling);
-  arguments.within("part", part, 0.0, 1.0);
-  std::vector<double> prior;
-  for (std::size_t s = 0; s < powers.signal.size(); ++s) {
-    const double limit = most * 2 * powers.weight[s],
-                 denominator = powers.signal[s] * std::pow(oversampling, 3);
-    const double asked = powers.noise[s] * part;
-    prior.push_back(asked < limit * denominator ? asked / denominator : (asked > 0 ? limit : 0));
-  }
-  return prior;
 }
 
 } // namespace Bracewell

@@ -107,6 +107,19 @@ enum class Mates {
   Both ///< for the element and its mate's conjugate: inserting a value at +k and its conjugate at -k, and the transpose
 };
 
+namespace Impl {
+
+template <class T>
+KOKKOS_INLINE_FUNCTION T conjugate(const T& value) {
+  return value;
+}
+template <class T>
+KOKKOS_INLINE_FUNCTION Kokkos::complex<T> conjugate(const Kokkos::complex<T>& value) {
+  return {value.real(), -value.imag()};
+}
+
+} // namespace Impl
+
 /// Accessor of one half spectrum in kernels of your own: reads and adds at any integer frequency, on the spectrum continued
 /// by Hermitian symmetry and periodicity. It refers to memory and owns nothing.
 /// \code
@@ -165,40 +178,40 @@ struct HalfSpectrum<T, D> {
   /// The value at integer frequency k (x, y[, z]).
   KOKKOS_FUNCTION Complex operator()(const int (&k)[D]) const {
     const auto at = find(k);
-    return at.conjugate ? conjugate(data[at.index]) : Complex(data[at.index]);
+    return at.conjugate ? Impl::conjugate(data[at.index]) : Complex(data[at.index]);
   }
 
   /// The transpose of the operator above: adds to the element that k is read from.
   KOKKOS_FUNCTION void add(const int (&k)[D], const Complex& value) const {
     const auto at = find(k);
-    data[at.index] += at.conjugate ? conjugate(value) : value;
+    data[at.index] += at.conjugate ? Impl::conjugate(value) : value;
   }
   /// The same by atomic additions.
   KOKKOS_FUNCTION void atomic_add(const int (&k)[D], const Complex& value) const {
     const auto at = find(k);
-    atomic(at.index, at.conjugate ? conjugate(value) : value);
+    atomic(at.index, at.conjugate ? Impl::conjugate(value) : value);
   }
 
   /// Adds a value at k and its conjugate at -k, of which one or both are stored (Mates::Both).
   KOKKOS_FUNCTION void add_with_mate(const int (&k)[D], const Complex& value) const {
-    visit_both(k, [&](std::int64_t index, bool mate) { data[index] += mate ? conjugate(value) : value; });
+    visit_both(k,
+               [&](std::int64_t index, bool mate) { data[index] += mate ? Impl::conjugate(value) : value; });
   }
   /// The same by atomic additions.
   KOKKOS_FUNCTION void atomic_add_with_mate(const int (&k)[D], const Complex& value) const {
-    visit_both(k, [&](std::int64_t index, bool mate) { atomic(index, mate ? conjugate(value) : value); });
+    visit_both(k,
+               [&](std::int64_t index, bool mate) { atomic(index, mate ? Impl::conjugate(value) : value); });
   }
   /// The transpose of add_with_mate: the stored element at k plus the conjugate of the stored one at -k.
   KOKKOS_FUNCTION Complex sum_with_mate(const int (&k)[D]) const {
     Complex sum(0);
     visit_both(k, [&](std::int64_t index, bool mate) {
-      sum += mate ? conjugate(data[index]) : Complex(data[index]);
+      sum += mate ? Impl::conjugate(data[index]) : Complex(data[index]);
     });
     return sum;
   }
 
 private:
-  KOKKOS_FUNCTION static Complex conjugate(const Complex& value) { return {value.real(), -value.imag()}; }
-
   KOKKOS_FUNCTION void atomic(std::int64_t index, const Complex& value) const {
     Real* const parts = reinterpret_cast<Real*>(data + index);
     Kokkos::atomic_add(parts, value.real());

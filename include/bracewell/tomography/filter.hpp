@@ -99,25 +99,19 @@ private:
     arguments.at_least("rows", rows, std::int64_t(1));
     arguments.within("width", width, 1, 1 << 26, " pixels");
     arguments.within("options.upsampling", options.upsampling, 1, 8);
-    arguments.require(std::abs(options.shift) <= width, "options.shift", "at most the width",
-                      [&] { return Impl::number(options.shift); });
+    if (!(std::abs(options.shift) <= width))
+      arguments.refuse("options.shift", "at most the width, found %.6g", options.shift);
     return width;
   }
 
   void check(const Array<const T, MemorySpace>& in, const Array<T, MemorySpace>& out) const {
     constexpr Impl::Arguments arguments{"ProjectionFilter::execute"};
-    arguments.require(
-        in && in.rank >= 1 && in.extents[in.rank - 1] == width_, "projections",
-        [&] { return "rows of " + Impl::number(width_) + " values"; }, [&] { return in.shape(); });
-    arguments.require(
-        out && out.rank >= 1 && out.extents[out.rank - 1] == upsampling_ * width_ &&
-            out.size() == upsampling_ * in.size(),
-        "filtered",
-        [&] {
-          return Impl::number(in.size() / width_) + " rows of " + Impl::number(upsampling_ * width_) +
-                 " values";
-        },
-        [&] { return out.shape(); });
+    const int fine = upsampling_ * width_;
+    if (in.rank < 1 || in.extents[in.rank - 1] != width_)
+      arguments.refuse("projections", "rows of %d values, found %s", width_, in.shape_text().characters);
+    if (out.rank < 1 || out.extents[out.rank - 1] != fine || out.size() != upsampling_ * in.size())
+      arguments.refuse("filtered", "%lld rows of %d values, found %s",
+                       static_cast<long long>(in.size() / width_), fine, out.shape_text().characters);
     if (in.data != out.data || upsampling_ > 1)
       arguments.disjoint({{"filtered", out}}, {{"projections", in}});
   }
@@ -164,10 +158,8 @@ private:
 
   /// A block of rows in memory that may have room for longer ones.
   template <class Value>
-  auto block(const Vector<Value>& values, int columns) const {
-    return Kokkos::View<Value**, Kokkos::LayoutRight, ExecutionSpace,
-                        Kokkos::MemoryTraits<Kokkos::Unmanaged>>(
-        values.data(), static_cast<std::size_t>(block_), static_cast<std::size_t>(columns));
+  Array<Value, MemorySpace> block(const Vector<Value>& values, int columns) const {
+    return Impl::array_of<MemorySpace>(values.data(), block_, columns);
   }
 
   int width_;

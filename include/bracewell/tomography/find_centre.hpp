@@ -66,12 +66,11 @@ double find_centre(const ExecutionSpace& space,
   constexpr Arguments arguments{"find_centre"};
   const int n = check_searched_sinogram(arguments, sinogram, angles);
   const double first = options.first.value_or(n / 2 - n / 4), last = options.last.value_or(n / 2 + n / 4);
-  arguments.require(
-      first >= 0 && last >= first && last <= n - 1, "options.first, options.last",
-      [&] { return "pixels in order within the row of " + number(n); },
-      [&] { return number(first) + " and " + number(last); });
-  arguments.require(options.object_radius > 0 && options.object_radius <= 1, "options.object_radius",
-                    "above 0, at most 1", [&] { return number(options.object_radius); });
+  if (!(first >= 0 && last >= first && last <= n - 1))
+    arguments.refuse("options.first, options.last",
+                     "pixels in order within the row of %d, found %.6g and %.6g", n, first, last);
+  if (!(options.object_radius > 0 && options.object_radius <= 1))
+    arguments.refuse("options.object_radius", "above 0, at most 1, found %.6g", options.object_radius);
   const std::vector<int> rows = first_half_turn(arguments, angles);
   Kokkos::Profiling::ScopedRegion region("Bracewell::find_centre");
   const SearchedSinogram<ExecutionSpace, T> searched(arguments, space, sinogram, valid, angles);

@@ -35,9 +35,6 @@ template <class ExecutionSpace, class T>
 class FourierTomography {
   using MemorySpace = typename ExecutionSpace::memory_space;
   using Complex = Kokkos::complex<T>;
-  template <class Value>
-  using Unmanaged =
-      Kokkos::View<Value, Kokkos::LayoutRight, ExecutionSpace, Kokkos::MemoryTraits<Kokkos::Unmanaged>>;
   using Gridding2D = Gridding<ExecutionSpace, 2, T>;
   using GridFFT = FFT<ExecutionSpace, 2, Complex, Complex>;
 
@@ -106,10 +103,9 @@ private:
         std::int64_t(std::numeric_limits<std::uint32_t>::max()) / std::max(1, geometry.width / 2 * 2 + 1);
     Impl::check_geometry(arguments, geometry, options.image, 1, 32768, 1, most);
     arguments.at_least("options.slices", options.slices, std::int64_t(1));
-    arguments.require(options.tolerance >= (sizeof(T) == 4 ? 1e-7 : 1e-14) && options.tolerance < 1,
-                      "options.tolerance",
-                      sizeof(T) == 4 ? "at least 1e-7, below 1" : "at least 1e-14, below 1",
-                      [&] { return Impl::number(options.tolerance); });
+    if (!(options.tolerance >= (sizeof(T) == 4 ? 1e-7 : 1e-14) && options.tolerance < 1))
+      arguments.refuse("options.tolerance", "at least %s, below 1, found %.6g",
+                       sizeof(T) == 4 ? "1e-7" : "1e-14", options.tolerance);
     if (options.oversampling)
       arguments.within("options.oversampling", *options.oversampling, 1.2, 8.);
     return geometry;
@@ -134,8 +130,8 @@ private:
   }
 
   template <class Value>
-  Unmanaged<Value**> rows(Value* data) const {
-    return Unmanaged<Value**>(data, sizes_.rows(), sizes_.width);
+  Array<Value, MemorySpace> rows(Value* data) const {
+    return Impl::array_of<MemorySpace>(data, sizes_.rows(), sizes_.width);
   }
   /// Whether FFTs can take the rows of a pass where they lie: they transform all slices of one, and those of GPUs take real
   /// numbers from where complex ones could lie.
@@ -146,15 +142,19 @@ private:
   /// Rows of a whole pass lie where the samples do, which are not in use at the same time.
   T* all_rows() const { return reinterpret_cast<T*>(samples_.data()); }
   /// Half spectra lie where the grids do, likewise.
-  Unmanaged<Complex**> spectra() const {
-    return Unmanaged<Complex**>(grids_.data(), sizes_.rows(), layout_.frequencies());
+  Array<Complex, MemorySpace> spectra() const {
+    return Impl::array_of<MemorySpace>(grids_.data(), sizes_.rows(), layout_.frequencies());
   }
-  Unmanaged<Complex***> grid_view(std::int64_t pairs) const {
-    return Unmanaged<Complex***>(grids_.data(), pairs, gridding_.grid_shape()[0], gridding_.grid_shape()[1]);
+  Array<Complex, MemorySpace> grid_array(std::int64_t pairs) const {
+    const auto [rows, columns] = gridding_.grid_shape();
+    return Impl::array_of<MemorySpace>(grids_.data(), pairs, rows, columns);
   }
-  Unmanaged<Complex***> grid_view() const { return grid_view(sizes_.pairs()); }
-  Unmanaged<Complex**> sample_view(std::int64_t pairs) const {
-    return Unmanaged<Complex**>(samples_.data(), gridding_.points(), pairs);
+  void transform_grids(const ExecutionSpace& space, const GridFFT& plan) const {
+    const Array<Complex, MemorySpace> grids = grid_array(sizes_.pairs());
+    plan.execute(space, grids, grids, workspace_);
+  }
+  Array<Complex, MemorySpace> samples(std::int64_t pairs) const {
+    return Impl::array_of<MemorySpace>(samples_.data(), gridding_.points(), pairs);
   }
   Impl::SampleArray<Complex> sample_array(std::int64_t pairs) const { return {samples_.data(), pairs, 1}; }
 
@@ -248,11 +248,11 @@ void FourierTomography<ExecutionSpace, T>::backproject(const ExecutionSpace& spa
       values = all_rows();
     }
     along_detector_.execute(space, rows(values), spectra(), workspace_);
-    Impl::samples_from_spectra(space, layout_.view(layout_.backprojected, filter.data), spectra().data(),
-                               count, sample_array(pairs));
-    gridding_.spread(space, sample_view(pairs), grid_view(pairs));
+    Impl::samples_from_spectra(space, layout_.view(layout_.backprojected, filter.data), grids_.data(), count,
+                               sample_array(pairs));
+    gridding_.spread(space, samples(pairs), grid_array(pairs));
     clear_unused(space, pairs);
-    backward_.execute(space, grid_view(), grid_view(), workspace_);
+    transform_grids(space, backward_);
     Impl::crop_grids(space, "Bracewell::FourierTomography::crop", on_grid(), grids_.data(), pairs,
                      Impl::PairsOfImages<T>{images.data + first * sizes_.pixels(), count});
   }
@@ -275,18 +275,18 @@ void FourierTomography<ExecutionSpace, T>::project(const ExecutionSpace& space,
                      Impl::PairsOfImages<const T>{images.data + first * sizes_.pixels(), count}, pairs,
                      grids_.data());
     clear_unused(space, pairs);
-    forward_.execute(space, grid_view(), grid_view(), workspace_);
-    gridding_.interpolate(space, grid_view(pairs), sample_view(pairs));
+    transform_grids(space, forward_);
+    gridding_.interpolate(space, grid_array(pairs), samples(pairs));
     Impl::spectra_from_samples(space, layout_.view(layout_.projected, filter.data), sample_array(pairs),
-                               count, spectra().data());
+                               count, grids_.data());
     T* const values = projections.data + first * sizes_.row_values();
     if (fits_transforms(values, count)) {
       to_detector_.execute(space, spectra(), rows(values), workspace_);
       continue;
     }
     const std::int64_t used = count * sizes_.rays * layout_.frequencies();
-    Impl::fill(space, "Bracewell::FourierTomography::unused", spectra().data() + used,
-               std::int64_t(spectra().size()) - used);
+    Impl::fill(space, "Bracewell::FourierTomography::unused", grids_.data() + used,
+               sizes_.rows() * layout_.frequencies() - used);
     to_detector_.execute(space, spectra(), rows(all_rows()), workspace_);
     Impl::copy_padded(space, "Bracewell::FourierTomography::take", static_cast<const T*>(all_rows()),
                       count * sizes_.row_values(), values, count * sizes_.row_values());

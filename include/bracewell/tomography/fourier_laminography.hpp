@@ -33,9 +33,6 @@ template <class ExecutionSpace, class T>
 class FourierLaminography {
   using MemorySpace = typename ExecutionSpace::memory_space;
   using Complex = Kokkos::complex<T>;
-  template <class Value>
-  using Unmanaged =
-      Kokkos::View<Value, Kokkos::LayoutRight, ExecutionSpace, Kokkos::MemoryTraits<Kokkos::Unmanaged>>;
   using Layout = Impl::PolarSampleLayout<ExecutionSpace, T>;
   using Gridding3D = Gridding<ExecutionSpace, 3, T>;
   using GridFFT = FFT<ExecutionSpace, 3, Complex, Complex>;
@@ -101,20 +98,19 @@ private:
 
   Impl::ImageOnGrid<T, 3> on_grid() const { return Impl::ImageOnGrid<T, 3>::make(gridding_, shape(sizes_)); }
   /// Frames lie where the samples do, half spectra where the grid does, which are not in use at the same time.
-  Unmanaged<T***> frames() const {
-    return Unmanaged<T***>(reinterpret_cast<T*>(samples_.data()), sizes_.angles, sizes_.rows, sizes_.width);
+  Array<T, MemorySpace> frames() const {
+    return Impl::array_of<MemorySpace>(reinterpret_cast<T*>(samples_.data()), sizes_.angles, sizes_.rows,
+                                       sizes_.width);
   }
-  Unmanaged<Complex***> spectra() const {
-    return Unmanaged<Complex***>(grid_.data(), sizes_.angles, sizes_.rows, sizes_.width / 2 + 1);
+  Array<Complex, MemorySpace> spectra() const {
+    return Impl::array_of<MemorySpace>(grid_.data(), sizes_.angles, sizes_.rows, sizes_.width / 2 + 1);
   }
-
-  Unmanaged<Complex****> grid_view() const {
-    const auto size = gridding_.grid_shape();
-    return Unmanaged<Complex****>(grid_.data(), 1, size[0], size[1], size[2]);
+  Array<Complex, MemorySpace> grid() const {
+    const auto [depth, rows, columns] = gridding_.grid_shape();
+    return Impl::array_of<MemorySpace>(grid_.data(), 1, depth, rows, columns);
   }
-
-  Unmanaged<Complex**> sample_view() const {
-    return Unmanaged<Complex**>(samples_.data(), 1, sizes_.samples());
+  Array<Complex, MemorySpace> samples() const {
+    return Impl::array_of<MemorySpace>(samples_.data(), 1, sizes_.samples());
   }
 
   Sizes sizes_;
@@ -187,15 +183,15 @@ void FourierLaminography<ExecutionSpace, T>::backproject(const ExecutionSpace& s
   Kokkos::Profiling::ScopedRegion region("Bracewell::FourierLaminography::backproject");
   Impl::for_each_row(
       space, "Bracewell::FourierLaminography::frames", std::int64_t(sizes_.angles) * sizes_.rows,
-      Impl::PadFrames<T>{projections.data, frames().data(), sizes_.angles, sizes_.angles, sizes_.rows,
+      Impl::PadFrames<T>{projections.data, frames().data, sizes_.angles, sizes_.angles, sizes_.rows,
                          sizes_.width, sizes_.rows, sizes_.width, Impl::FrameValues::Kept});
   to_spectra_.execute(space, frames(), spectra(), workspace_);
   Impl::launch_kernel("Bracewell::FourierLaminography::samples", Range(space, 0, sizes_.samples()),
                       Impl::SamplesFromFrames<T>{sizes_.of_frames(),
                                                  layout_.view(layout_.backprojected, nullptr),
                                                  row_factors_.data(), grid_.data(), samples_.data()});
-  gridding_.spread(space, sample_view(), grid_view());
-  backward_.execute(space, grid_view(), grid_view(), workspace_);
+  gridding_.spread(space, samples(), grid());
+  backward_.execute(space, grid(), grid(), workspace_);
   Impl::crop_grids(space, "Bracewell::FourierLaminography::crop", on_grid(), grid_.data(), 1,
                    Impl::PairsOfImages<T>{volume.data, 1});
 }
@@ -210,14 +206,14 @@ void FourierLaminography<ExecutionSpace, T>::project(const ExecutionSpace& space
   Kokkos::Profiling::ScopedRegion region("Bracewell::FourierLaminography::project");
   Impl::pad_images(space, "Bracewell::FourierLaminography::pad", on_grid(),
                    Impl::PairsOfImages<const T>{volume.data, 1}, 1, grid_.data());
-  forward_.execute(space, grid_view(), grid_view(), workspace_);
-  gridding_.interpolate(space, grid_view(), sample_view());
+  forward_.execute(space, grid(), grid(), workspace_);
+  gridding_.interpolate(space, grid(), samples());
   Impl::launch_kernel("Bracewell::FourierLaminography::spectra", Range(space, 0, sizes_.spectra()),
                       Impl::FramesFromSamples<T>{sizes_.of_frames(), layout_.view(layout_.projected, nullptr),
                                                  row_factors_.data(), samples_.data(), grid_.data()});
   to_frames_.execute(space, spectra(), frames(), workspace_);
   Impl::for_each_row(space, "Bracewell::FourierLaminography::rows", std::int64_t(sizes_.angles) * sizes_.rows,
-                     Impl::CropFrames<T>{frames().data(), projections.data, sizes_.angles, sizes_.angles,
+                     Impl::CropFrames<T>{frames().data, projections.data, sizes_.angles, sizes_.angles,
                                          sizes_.rows, sizes_.width, sizes_.rows, sizes_.width,
                                          Impl::FrameValues::Kept});
 }

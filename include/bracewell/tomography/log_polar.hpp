@@ -110,9 +110,8 @@ private:
   std::int64_t image() const { return std::int64_t(grid_.image) * grid_.image; }
 
   /// What of their memory is samples.
-  auto samples() const {
-    return Kokkos::View<Complex**, Kokkos::LayoutRight, MemorySpace, Kokkos::MemoryTraits<Kokkos::Unmanaged>>(
-        samples_.data(), std::size_t(sizes_.samples), std::size_t(grid_.columns));
+  Array<Complex, MemorySpace> samples() const {
+    return Impl::array_of<MemorySpace>(samples_.data(), sizes_.samples, grid_.columns);
   }
 
   Matrix rows(const ExecutionSpace& space, const char* name, std::int64_t count) const {

@@ -38,13 +38,12 @@ void remove_outliers(const ExecutionSpace& space, const Input& sinograms, const 
   constexpr Impl::Arguments arguments{"remove_outliers"};
   const Array<const T, MemorySpace> in(sinograms);
   const Array<T, MemorySpace> out(cleaned);
-  arguments.require(in && in.rank == 3 && in.extents[1] < (1 << 30) && in.extents[2] < (1 << 30), "sinograms",
-                    "[slices, angles, width]", [&] { return in.shape(); });
+  if (!in || in.rank != 3 || in.extents[1] >= 1 << 30 || in.extents[2] >= 1 << 30)
+    arguments.refuse("sinograms", "[slices, angles, width], found %s", in.shape_text().characters);
   arguments.same_shape("cleaned", out, in);
   arguments.disjoint({{"cleaned", out}}, {{"sinograms", in}});
-  arguments.require(options.window % 2 == 1 && options.window >= 3 &&
-                        options.window <= Replace::largest_window,
-                    "options.window", "3, 5, 7 or 9", [&] { return Impl::number(options.window); });
+  if (options.window % 2 != 1 || options.window < 3 || options.window > Replace::largest_window)
+    arguments.refuse("options.window", "3, 5, 7 or 9, found %d", options.window);
   arguments.positive("options.threshold", options.threshold);
   Kokkos::Profiling::ScopedRegion region("Bracewell::remove_outliers");
   Impl::for_each_row(space, "Bracewell::remove_outliers::replace", in.extents[0] * in.extents[1],

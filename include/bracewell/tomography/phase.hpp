@@ -179,20 +179,15 @@ private:
              const Input& sinograms, const Output& filtered, Values before, Values after) const {
     const Array<const T, MemorySpace> in(sinograms);
     const Array<T, MemorySpace> out(filtered);
-    arguments.require(
-        in && in.rank == 3 && in.extents[0] == rows_ && in.extents[2] == width_ && in.extents[1] < (1 << 30),
-        "sinograms", [&] { return Impl::text("[%d, angles, %d]", rows_, width_); },
-        [&] { return in.shape(); });
+    if (in.rank != 3 || in.extents[0] != rows_ || in.extents[2] != width_ || in.extents[1] >= 1 << 30)
+      arguments.refuse("sinograms", "[%d, angles, %d], found %s", rows_, width_, in.shape_text().characters);
     arguments.shape(result, out, {in.extents[0], in.extents[1], in.extents[2]});
     if (in.data != out.data)
       arguments.disjoint({{result, out}}, {{"sinograms", in}});
     Kokkos::Profiling::ScopedRegion region("Bracewell::PhaseRetrieval::execute");
     const auto angles = static_cast<int>(in.extents[1]);
-    using Frames = Kokkos::View<T***, Kokkos::LayoutRight, ExecutionSpace, Kokkos::MemoryUnmanaged>;
-    using Spectra = Kokkos::View<Complex***, Kokkos::LayoutRight, ExecutionSpace, Kokkos::MemoryUnmanaged>;
-    const auto height = static_cast<std::size_t>(padded_rows_);
-    const Frames padded(padded_.data(), std::size_t(block_), height, std::size_t(padded_width_));
-    const Spectra spectra(spectra_.data(), std::size_t(block_), height, std::size_t(columns()));
+    const auto padded = Impl::array_of<MemorySpace>(padded_.data(), block_, padded_rows_, padded_width_);
+    const auto spectra = Impl::array_of<MemorySpace>(spectra_.data(), block_, padded_rows_, columns());
     for (std::int64_t first = 0; first < angles; first += block_) {
       const auto count = static_cast<int>(std::min<std::int64_t>(block_, angles - first));
       Impl::for_each_row(space, "Bracewell::PhaseRetrieval::pad", block_ * padded_rows_,

@@ -74,8 +74,8 @@ void correct_beam_hardening(const ExecutionSpace& space, const Sinograms& sinogr
   using Harden = Impl::HardenRow<T>;
   constexpr Impl::Arguments arguments{"correct_beam_hardening"};
   const Array<T, typename ExecutionSpace::memory_space> array(sinograms);
-  arguments.require(array && array.rank == 3 && array.extents[2] < (1 << 30), "sinograms",
-                    "[slices, angles, width]", [&] { return array.shape(); });
+  if (!array || array.rank != 3 || array.extents[2] >= 1 << 30)
+    arguments.refuse("sinograms", "[slices, angles, width], found %s", array.shape_text().characters);
   arguments.within("coefficients", coefficients.size(), std::size_t(1), std::size_t(Harden::most),
                    " of them");
   Harden harden{array.data, {}, int(coefficients.size()), int(array.extents[2])};

@@ -73,15 +73,11 @@ struct TomographyScan {
     TomographyScan scan;
     const std::size_t count = keys.empty() ? angles.size() : keys.size();
     const auto projections = keys.empty() ? count : std::size_t(std::count(keys.begin(), keys.end(), 0));
-    arguments.require(
-        angles.size() == count || angles.size() == projections, "angles",
-        [&] {
-          return Impl::number(projections) + " of projections or " + Impl::number(count) + " of frames";
-        },
-        [&] { return Impl::number(angles.size()); });
-    arguments.require(
-        times.empty() || times.size() == count, "times", [&] { return Impl::number(count) + " of frames"; },
-        [&] { return Impl::number(times.size()); });
+    if (angles.size() != count && angles.size() != projections)
+      arguments.refuse("angles", "%zu of projections or %zu of frames, found %zu", projections, count,
+                       angles.size());
+    if (!times.empty() && times.size() != count)
+      arguments.refuse("times", "%zu of frames, found %zu", count, times.size());
     std::size_t seen = 0;
     for (std::size_t i = 0; i < count; ++i) {
       ScanFrame frame{.place = std::int64_t(i), .time = times.empty() ? double(i) : times[i]};

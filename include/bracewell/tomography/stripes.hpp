@@ -67,22 +67,18 @@ private:
   static int check(const Impl::Arguments& arguments, int angles, int width, const StripeOptions& options) {
     arguments.at_least("angles", angles, 1);
     arguments.at_least("width", width, 1);
-    arguments.require(
-        options.window >= 1 && options.window <= Impl::largest_stripe_window && options.window % 2 == 1,
-        "options.window", [] { return "an odd number up to " + Impl::number(Impl::largest_stripe_window); },
-        [&] { return Impl::number(options.window); });
-    arguments.require(
-        options.large_window >= 1 && options.large_window <= Impl::largest_stripe_window &&
-            options.large_window % 2 == 1,
-        "options.large_window",
-        [] { return "an odd number up to " + Impl::number(Impl::largest_stripe_window); },
-        [&] { return Impl::number(options.large_window); });
+    const auto check_window = [&](const char* argument, int window) {
+      if (window < 1 || window > Impl::largest_stripe_window || window % 2 == 0)
+        arguments.refuse(argument, "an odd number up to %d, found %d", Impl::largest_stripe_window, window);
+    };
+    check_window("options.window", options.window);
+    check_window("options.large_window", options.large_window);
     arguments.positive("options.ratio", options.ratio);
     arguments.positive("options.strength", options.strength);
     arguments.within("options.levels", options.levels, 1, 12);
     arguments.within("options.damping", options.damping, 0.1, 100.);
-    arguments.require(options.dead == 0 || (options.dead > 1 && options.dead < 1e6), "options.dead",
-                      "0 or a ratio above 1, below 1e6", [&] { return Impl::number(options.dead); });
+    if (options.dead != 0 && !(options.dead > 1 && options.dead < 1e6))
+      arguments.refuse("options.dead", "0 or a ratio above 1, below 1e6, found %.6g", options.dead);
     return angles;
   }
 
@@ -124,10 +120,9 @@ private:
   void apply(const ExecutionSpace& space, const Impl::Arguments& arguments,
              const Array<T, MemorySpace>& sinograms, const Array<const T, MemorySpace>& valid,
              bool transpose) const {
-    arguments.require(
-        sinograms && sinograms.rank == 3 && sinograms.extents[1] == angles_ && sinograms.extents[2] == width_,
-        "sinograms", [&] { return "[slices, " + Impl::number(angles_) + ", " + Impl::number(width_) + "]"; },
-        [&] { return sinograms.shape(); });
+    if (sinograms.rank != 3 || sinograms.extents[1] != angles_ || sinograms.extents[2] != width_)
+      arguments.refuse("sinograms", "[slices, %d, %d], found %s", angles_, width_,
+                       sinograms.shape_text().characters);
     if (valid)
       arguments.same_shape("valid", valid, sinograms);
     if (sinograms.size() == 0)

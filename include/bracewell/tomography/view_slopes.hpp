@@ -23,9 +23,6 @@ template <class ExecutionSpace, class T>
 class ViewSlopes {
   using MemorySpace = typename ExecutionSpace::memory_space;
   using Complex = Kokkos::complex<T>;
-  template <class Value>
-  using Unmanaged =
-      Kokkos::View<Value, Kokkos::LayoutRight, ExecutionSpace, Kokkos::MemoryTraits<Kokkos::Unmanaged>>;
 
 public:
   /// @param options  of a FourierTomography; a pass works on `slices` at most
@@ -81,21 +78,23 @@ private:
   std::int64_t pixels() const { return std::int64_t(image_) * image_; }
   std::int64_t sinogram() const { return views_ * width_; }
   std::int64_t frequencies() const { return width_ / 2 + 1; }
-  Unmanaged<T**> rows() const { return Unmanaged<T**>(rows_.data(), slices_ * views_, width_); }
-  Unmanaged<Complex**> spectra(int k) const {
-    return Unmanaged<Complex**>(spectra_.data() + k * slices_ * views_ * frequencies(), slices_ * views_,
-                                frequencies());
+  Array<T, MemorySpace> rows() const {
+    return Impl::array_of<MemorySpace>(rows_.data(), slices_ * views_, width_);
+  }
+  Array<Complex, MemorySpace> spectra(int k) const {
+    return Impl::array_of<MemorySpace>(spectra_.data() + k * slices_ * views_ * frequencies(),
+                                       slices_ * views_, frequencies());
   }
 
   /// Spectra of the rows of images times a coordinate.
   void project_times(const ExecutionSpace& space, const T* images, std::int64_t count,
                      Impl::Coordinate coordinate, int k) const {
-    const Unmanaged<T***> sloped(images_.data(), count, image_, image_);
     Impl::launch_kernel(
         "Bracewell::ViewSlopes::multiply",
         Kokkos::RangePolicy<ExecutionSpace, Kokkos::IndexType<std::int64_t>>(space, 0, count * pixels()),
         Impl::TimesCoordinate<T>{images, images_.data(), image_, coordinate});
-    project(space, sloped, Unmanaged<T***>(rows_.data(), count, views_, width_));
+    project(space, Impl::array_of<MemorySpace>(images_.data(), count, image_, image_),
+            Impl::array_of<MemorySpace>(rows_.data(), count, views_, width_));
     forward_.execute(space, rows(), spectra(k));
   }
 
@@ -104,9 +103,8 @@ private:
     Impl::launch_kernel("Bracewell::ViewSlopes::differentiate",
                         Kokkos::RangePolicy<ExecutionSpace, Kokkos::IndexType<std::int64_t>>(
                             space, 0, slices_ * views_ * frequencies()),
-                        Impl::DifferentiateRows<T>{spectra(0).data(),
-                                                   kinds == 2 ? spectra(1).data() : nullptr, angles_.data(),
-                                                   filter_.data(), views_, width_});
+                        Impl::DifferentiateRows<T>{spectra(0).data, kinds == 2 ? spectra(1).data : nullptr,
+                                                   angles_.data(), filter_.data(), views_, width_});
     backward_.execute(space, spectra(0), rows());
     Impl::copy_padded(space, "Bracewell::ViewSlopes::take", static_cast<const T*>(rows_.data()),
                       count * sinogram(), result, count * sinogram());
@@ -188,7 +186,8 @@ void sum_views(const ExecutionSpace& space, const Slopes& slopes, const Cotangen
   constexpr Impl::Arguments arguments{"sum_views"};
   const Array<const T, MemorySpace> a(slopes), b(cotangents);
   const Array<double, MemorySpace> out(result);
-  arguments.require(a && a.rank == 3, "slopes", "[slices, angles, width]", [&] { return a.shape(); });
+  if (!a || a.rank != 3)
+    arguments.refuse("slopes", "[slices, angles, width], found %s", a.shape_text().characters);
   arguments.same_shape("cotangents", b, a);
   arguments.shape("result", out, {a.extents[1]});
   const Impl::SumViews<ExecutionSpace, T> sum{a.data,       b.data,       out.data,

@@ -46,6 +46,15 @@ struct FromQuaternions {
   KOKKOS_FUNCTION static auto derivatives(const T* p) { return rotation_matrix_derivatives(load(p)); }
 };
 
+/// x, y, z of a rotation vector.
+template <class T>
+struct FromRotationVectors {
+  static constexpr int parameters = 3, gradients = 3;
+  KOKKOS_FUNCTION static RotationVector<T> load(const T* p) { return {p[0], p[1], p[2]}; }
+  KOKKOS_FUNCTION static Matrix3<T> matrix(const T* p) { return rotation_matrix(load(p)); }
+  KOKKOS_FUNCTION static auto derivatives(const T* p) { return rotation_matrix_derivatives(load(p)); }
+};
+
 /// The tangent space of M <- M exp([w]x) at w = 0; the parameters are M itself.
 template <class T>
 struct TangentSpace {
@@ -60,40 +69,14 @@ struct TangentSpace {
   }
 };
 
+/// Matrices R of parameters, or M0 R where there is a base.
 template <class Parametrisation, class T>
 struct MakeMatrices {
-  const T* parameters;
+  const T *parameters, *base; ///< base: null: none
   T* matrices;
   KOKKOS_FUNCTION void operator()(std::int64_t i) const {
-    store_matrix(Parametrisation::matrix(parameters + i * Parametrisation::parameters), matrices + 9 * i);
-  }
-};
-
-template <class T>
-struct RotateMatrices {
-  const T* vectors;
-  const T* base;
-  T* matrices;
-  KOKKOS_FUNCTION void operator()(std::int64_t i) const {
-    const T* v = vectors + 3 * i;
-    store_matrix(load_matrix(base + 9 * i) * rotation_matrix(RotationVector<T>{v[0], v[1], v[2]}),
-                 matrices + 9 * i);
-  }
-};
-
-/// dL/dw of M0 exp([w]x), by way of dL/d exp([w]x) = transpose(M0) dL/dM.
-template <class T>
-struct ChainRotatedGradients {
-  const T* vectors;
-  const T* base;
-  const T* cotangents;
-  T* gradients;
-  KOKKOS_FUNCTION void operator()(std::int64_t i) const {
-    const T* v = vectors + 3 * i;
-    const auto gradient = chain(transpose(load_matrix(base + 9 * i)) * load_matrix(cotangents + 9 * i),
-                                rotation_matrix_derivatives(RotationVector<T>{v[0], v[1], v[2]}));
-    for (int p = 0; p < 3; ++p)
-      gradients[3 * i + p] = gradient[std::size_t(p)];
+    const Matrix3<T> own = Parametrisation::matrix(parameters + i * Parametrisation::parameters);
+    store_matrix(base ? load_matrix(base + 9 * i) * own : own, matrices + 9 * i);
   }
 };
 
@@ -122,13 +105,14 @@ struct ChainPlaneGradients {
   }
 };
 
+/// The transpose of the derivatives of MakeMatrices: dL/dR = transpose(M0) dL/dM.
 template <class Parametrisation, class T>
 struct ChainGradients {
-  const T* parameters;
-  const T* cotangents;
+  const T *parameters, *base, *cotangents;
   T* gradients;
   KOKKOS_FUNCTION void operator()(std::int64_t i) const {
-    const auto gradient = chain(load_matrix(cotangents + 9 * i),
+    const Matrix3<T> cotangent = load_matrix(cotangents + 9 * i);
+    const auto gradient = chain(base ? transpose(load_matrix(base + 9 * i)) * cotangent : cotangent,
                                 Parametrisation::derivatives(parameters + i * Parametrisation::parameters));
     for (int p = 0; p < Parametrisation::gradients; ++p)
       gradients[i * Parametrisation::gradients + p] = gradient[std::size_t(p)];
@@ -162,10 +146,15 @@ void for_each_pose(const ExecutionSpace& space, const std::string& label, std::i
         functor);
 }
 
+/// What rotations turn; null: none.
+template <class T, class ExecutionSpace>
+using BaseMatrices = const Array<const T, typename ExecutionSpace::memory_space>*;
+
 /// The body of matrices_from_...: Views of parameters to matrices.
 template <template <class> class Parametrisation, class ExecutionSpace, class Parameters, class Matrices>
 void make_matrices(const ExecutionSpace& space, const Arguments& arguments, const char* parameters_name,
-                   const Parameters& parameters_view, const Matrices& matrices_view) {
+                   const Parameters& parameters_view, const Matrices& matrices_view,
+                   BaseMatrices<typename Matrices::non_const_value_type, ExecutionSpace> base = nullptr) {
   using T = typename Matrices::non_const_value_type;
   using From = Parametrisation<T>;
   const std::string label = std::string("Bracewell::") + arguments.function;
@@ -173,10 +162,14 @@ void make_matrices(const ExecutionSpace& space, const Arguments& arguments, cons
   const Array<const T, typename ExecutionSpace::memory_space> parameters(parameters_view);
   const Array<T, typename ExecutionSpace::memory_space> matrices(matrices_view);
   require_poses(arguments, parameters_name, parameters, parameters, From::parameters);
+  if (base)
+    require_poses(arguments, "base", *base, parameters, 9);
   require_poses(arguments, "matrices", matrices, parameters, 9);
   arguments.disjoint({{"matrices", matrices}}, {{parameters_name, parameters}});
+  if (base && base->data != matrices.data)
+    arguments.disjoint({{"matrices", matrices}}, {{"base", *base}});
   for_each_pose(space, label + "::make", parameters.extents[0] * parameters.extents[1],
-                MakeMatrices<From, T>{parameters.data, matrices.data});
+                MakeMatrices<From, T>{parameters.data, base ? base->data : nullptr, matrices.data});
 }
 
 /// The body of ..._gradients, the chain rule from matrices to their parameters.
@@ -184,7 +177,8 @@ template <template <class> class Parametrisation, class ExecutionSpace, class Pa
           class Gradients>
 void chain_gradients(const ExecutionSpace& space, const Arguments& arguments, const char* parameters_name,
                      const Parameters& parameters_view, const Cotangents& cotangents_view,
-                     const Gradients& gradients_view) {
+                     const Gradients& gradients_view,
+                     BaseMatrices<typename Gradients::non_const_value_type, ExecutionSpace> base = nullptr) {
   using T = typename Gradients::non_const_value_type;
   using From = Parametrisation<T>;
   const std::string label = std::string("Bracewell::") + arguments.function;
@@ -193,12 +187,17 @@ void chain_gradients(const ExecutionSpace& space, const Arguments& arguments, co
       cotangents(cotangents_view);
   const Array<T, typename ExecutionSpace::memory_space> gradients(gradients_view);
   require_poses(arguments, parameters_name, parameters, parameters, From::parameters);
+  if (base)
+    require_poses(arguments, "base", *base, parameters, 9);
   require_poses(arguments, "matrix_gradients", cotangents, parameters, 9);
   require_poses(arguments, "gradients", gradients, parameters, From::gradients);
   arguments.disjoint({{"gradients", gradients}},
                      {{parameters_name, parameters}, {"matrix_gradients", cotangents}});
-  for_each_pose(space, label + "::chain", parameters.extents[0] * parameters.extents[1],
-                ChainGradients<From, T>{parameters.data, cotangents.data, gradients.data});
+  if (base)
+    arguments.disjoint({{"gradients", gradients}}, {{"base", *base}});
+  for_each_pose(
+      space, label + "::chain", parameters.extents[0] * parameters.extents[1],
+      ChainGradients<From, T>{parameters.data, base ? base->data : nullptr, cotangents.data, gradients.data});
 }
 
 } // namespace Bracewell::Impl

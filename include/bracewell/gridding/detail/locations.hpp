@@ -100,54 +100,38 @@ struct Locate {
 };
 
 /// Calls visit(index on the grid, weight) for every tap of a sample.
-template <int MaxWidth, class T, class Visit>
-KOKKOS_INLINE_FUNCTION void for_each_tap(const Location<T, 1>& at, const GridShape<1>& grid,
-                                         const TapWeights<T>& kernel, const T (&weights)[1][MaxWidth],
+template <int MaxWidth, class T, int Dim, class Visit>
+KOKKOS_INLINE_FUNCTION void for_each_tap(const Location<T, Dim>& at, const GridShape<Dim>& grid,
+                                         const TapWeights<T>& kernel, const T (&weights)[Dim][MaxWidth],
                                          const Visit& visit) {
-  BRACEWELL_UNROLL_FOR (int i = 0; i < MaxWidth; ++i) {
-    if (i >= kernel.width)
-      continue; // not break: loops of fixed length keep the weights in registers
-    const int x = at.first[0] + i;
-    visit(x < grid.size[0] ? x : x - grid.size[0], weights[0][i]);
-  }
-}
-
-template <int MaxWidth, class T, class Visit>
-KOKKOS_INLINE_FUNCTION void for_each_tap(const Location<T, 2>& at, const GridShape<2>& grid,
-                                         const TapWeights<T>& kernel, const T (&weights)[2][MaxWidth],
-                                         const Visit& visit) {
-  BRACEWELL_UNROLL_FOR (int j = 0; j < MaxWidth; ++j) {
-    if (j >= kernel.width)
-      continue;
-    const int y = at.first[1] + j;
-    const std::int64_t row = std::int64_t(y < grid.size[1] ? y : y - grid.size[1]) * grid.size[0];
-    BRACEWELL_UNROLL_FOR (int i = 0; i < MaxWidth; ++i) {
-      if (i >= kernel.width)
-        continue;
-      const int x = at.first[0] + i;
-      visit(row + (x < grid.size[0] ? x : x - grid.size[0]), weights[1][j] * weights[0][i]);
-    }
-  }
-}
-
-template <int MaxWidth, class T, class Visit>
-KOKKOS_INLINE_FUNCTION void for_each_tap(const Location<T, 3>& at, const GridShape<3>& grid,
-                                         const TapWeights<T>& kernel, const T (&weights)[3][MaxWidth],
-                                         const Visit& visit) {
-  const Location<T, 2> plane{{at.offset[0], at.offset[1]}, {at.first[0], at.first[1]}};
-  T in_plane[2][MaxWidth];
-  for (int i = 0; i < MaxWidth; ++i)
-    in_plane[0][i] = weights[0][i];
-  const GridShape<2> plane_shape{{grid.size[0], grid.size[1]}};
-  for (int k = 0; k < MaxWidth; ++k) {
-    if (k >= kernel.width)
-      continue;
-    const int z = at.first[2] + k;
-    const std::int64_t above = (z < grid.size[2] ? z : z - grid.size[2]) * plane_shape.elements();
+  if constexpr (Dim == 3) {
+    const Location<T, 2> plane{{at.offset[0], at.offset[1]}, {at.first[0], at.first[1]}};
+    T in_plane[2][MaxWidth];
     for (int i = 0; i < MaxWidth; ++i)
-      in_plane[1][i] = weights[1][i] * weights[2][k];
-    for_each_tap(plane, plane_shape, kernel, in_plane,
-                 [&](std::int64_t index, T weight) { visit(above + index, weight); });
+      in_plane[0][i] = weights[0][i];
+    const GridShape<2> plane_shape{{grid.size[0], grid.size[1]}};
+    for (int k = 0; k < MaxWidth; ++k) {
+      if (k >= kernel.width)
+        continue;
+      const std::int64_t above = grid.wrapped(at.first[2] + k, 2) * plane_shape.elements();
+      for (int i = 0; i < MaxWidth; ++i)
+        in_plane[1][i] = weights[1][i] * weights[2][k];
+      for_each_tap(plane, plane_shape, kernel, in_plane,
+                   [&](std::int64_t index, T weight) { visit(above + index, weight); });
+    }
+  } else {
+    BRACEWELL_UNROLL_FOR (int j = 0; j < (Dim == 2 ? MaxWidth : 1); ++j) {
+      if (Dim == 2 && j >= kernel.width)
+        continue; // not break: loops of fixed length keep the weights in registers
+      const int y = Dim == 2 ? grid.wrapped(at.first[Dim - 1] + j, Dim - 1) : 0;
+      const std::int64_t row = std::int64_t(y) * grid.size[0];
+      BRACEWELL_UNROLL_FOR (int i = 0; i < MaxWidth; ++i) {
+        if (i >= kernel.width)
+          continue;
+        visit(row + grid.wrapped(at.first[0] + i, 0),
+              Dim == 2 ? weights[Dim - 1][j] * weights[0][i] : weights[0][i]);
+      }
+    }
   }
 }
 

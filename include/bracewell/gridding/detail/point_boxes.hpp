@@ -10,12 +10,9 @@
 
 #include <Kokkos_Core.hpp>
 
-#include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstdint>
-#include <string>
-#include <type_traits>
 
 namespace Bracewell::Impl {
 
@@ -39,10 +36,14 @@ struct PointBox {
   double middle[Dim], reach[Dim]; ///< half its length
 
   /// A box whose middle is close to the origin is centred there, which spares phases (Barnett et al., section 3.3).
-  /// @param not_finite  points that are not, added to
   template <class Space, class Points>
-  static PointBox make(const Space& space, const Points& points, std::int64_t& not_finite) {
+  static PointBox make(const Space& space, const char* argument, const char* expected, const Points& points,
+                       const Arguments& arguments) {
+    arguments.require(
+        !points.polar && points.extents[1] == Dim, argument, [] { return number(Dim) + " columns"; },
+        [&] { return points.polar ? "PolarPoints" : number(points.extents[1]); });
     PointBox box = {};
+    std::int64_t not_finite = 0;
     for (int d = 0; d < Dim; ++d) {
       double low = 0, high = 0;
       std::int64_t bad = 0;
@@ -60,6 +61,8 @@ struct PointBox {
         box.middle[d] = 0;
       }
     }
+    arguments.require(not_finite == 0, argument, expected,
+                      [&] { return number(not_finite) + " that are not"; });
     return box;
   }
 
@@ -89,17 +92,12 @@ template <class T, int Dim>
 struct PhasesOfPoints {
   PointArray points;
   Kokkos::complex<T>* factors;
-  double direction[Dim];
-
-  PhasesOfPoints(const PointArray& points_, Kokkos::complex<T>* factors_, const double (&direction_)[Dim])
-      : points(points_), factors(factors_) {
-    std::copy_n(direction_, Dim, direction);
-  }
+  Kokkos::Array<double, Dim> direction;
 
   KOKKOS_FUNCTION void operator()(std::int64_t i) const {
     double turns = 0;
     BRACEWELL_UNROLL_FOR (int d = 0; d < Dim; ++d)
-      turns += points(i, d) * direction[d];
+      turns += points(i, d) * direction[std::size_t(d)];
     turns -= Kokkos::round(turns);
     const double angle = 2 * Kokkos::numbers::pi * turns;
     factors[i] = Kokkos::complex<T>(static_cast<T>(Kokkos::cos(angle)), static_cast<T>(Kokkos::sin(angle)));
@@ -145,52 +143,30 @@ struct NonuniformBoxes {
   template <class Space, class Points>
   static NonuniformBoxes make(const Space& space, const Points& points, const Points& targets,
                               const Arguments& arguments) {
-    check_points("points", points, arguments);
-    check_points("targets", targets, arguments);
-    std::int64_t bad_points = 0, bad_targets = 0;
-    const NonuniformBoxes result{PointBox<Dim>::make(space, points, bad_points),
-                                 PointBox<Dim>::make(space, targets, bad_targets)};
-    arguments.require(bad_points == 0, "points", "finite positions",
-                      [&] { return number(bad_points) + " that are not"; });
-    arguments.require(bad_targets == 0, "targets", "finite frequencies",
-                      [&] { return number(bad_targets) + " that are not"; });
-    return result;
+    return {PointBox<Dim>::make(space, "points", "finite positions", points, arguments),
+            PointBox<Dim>::make(space, "targets", "finite frequencies", targets, arguments)};
   }
 
   /// Products of the boxes' lengths along an axis.
   double cycles(int axis) const { return 4 * from.reach[axis] * to.reach[axis]; }
-
-private:
-  template <class Points>
-  static void check_points(const char* argument, const Points& points, const Arguments& arguments) {
-    arguments.require(
-        !points.polar && points.extents[1] == Dim, argument, [] { return number(Dim) + " columns"; },
-        [&] { return points.polar ? "PolarPoints" : number(points.extents[1]); });
-  }
 };
 
 /// The shape whose grid has room for the points: a cell is 1 / (2 oversampling reach of targets) wide.
+/// @param room  cells that samples at the ends of a grid reach beyond it, and rounding
 template <int Dim>
-struct RoomForPoints {
+std::array<int, Dim> shape_for_points(const NonuniformBoxes<Dim>& boxes, double oversampling, double room,
+                                      const Arguments& arguments) {
+  constexpr double most = Dim == 1 ? 6e7 : 29000; // of NonuniformFFT, less what fast sizes of FFTs add
   std::array<int, Dim> shape;
-  double cells[Dim]; ///< of the grid, at least, fastest axis first
-
-  /// @param room  cells that samples at the ends of a grid reach beyond it, and rounding
-  RoomForPoints(const NonuniformBoxes<Dim>& boxes, double oversampling, double room,
-                const Arguments& arguments) {
-    constexpr double most = Dim == 1 ? 6e7 : 29000; // of NonuniformFFT, less what fast sizes of FFTs add
-    for (int d = 0; d < Dim; ++d) {
-      cells[d] = oversampling * boxes.cycles(d) + room;
-      arguments.require(
-          cells[d] <= most, "points, targets",
-          [&] {
-            return "boxes whose lengths' product along an axis is at most " +
-                   number((most - room) / oversampling);
-          },
-          [&] { return number(boxes.cycles(d)); });
-      shape[std::size_t(Dim - 1 - d)] = static_cast<int>(std::ceil(cells[d] / oversampling));
-    }
+  for (int d = 0; d < Dim; ++d) {
+    const double cells = oversampling * boxes.cycles(d) + room;
+    if (!(cells <= most))
+      arguments.refuse("points, targets",
+                       "boxes whose lengths' product along an axis is at most %.6g, found %.6g",
+                       (most - room) / oversampling, boxes.cycles(d));
+    shape[std::size_t(Dim - 1 - d)] = static_cast<int>(std::ceil(cells / oversampling));
   }
-};
+  return shape;
+}
 
 } // namespace Bracewell::Impl

@@ -14,20 +14,7 @@ namespace Bracewell::Impl {
 template <class Buffer>
 struct OperatorPair {
   using Operator = std::function<void(const Buffer& from, const Buffer& to)>;
-  Operator projection, backprojection, normal_of; ///< the last of pairs that have it
-
-  template <class Space>
-  void project(const Space&, const Buffer& from, const Buffer& to) const {
-    projection(from, to);
-  }
-  template <class Space>
-  void backproject(const Space&, const Buffer& from, const Buffer& to) const {
-    backprojection(from, to);
-  }
-  template <class Space>
-  void normal(const Space&, const Buffer& from, const Buffer& to) const {
-    normal_of(from, to);
-  }
+  Operator project, backproject, normal; ///< the last of pairs that have it
 };
 
 /// direction = gradient + kept direction, after the square of the gradient.
@@ -53,18 +40,18 @@ int conjugate_gradients(const Run& run, const Pair& pair) {
   using T = typename Run::Value;
   const auto rest = run.data_buffer(0), projected = run.data_buffer(1), gradient = run.image_buffer(0),
              direction = run.image_buffer(1);
-  pair.project(run.space, run.image, rest);
+  pair.project(run.image, rest);
   run.residual(false);
   Kokkos::deep_copy(run.space, projected, rest);
   run.multiply(projected, run.weights);
   Kokkos::deep_copy(run.space, direction, T(0));
   int iteration = 0;
   while (iteration < run.options.iterations && !run.finished()) {
-    pair.backproject(run.space, projected, gradient);
+    pair.backproject(projected, gradient);
     run.template sum<1>("Bracewell::LeastSquaresSolver::gradient", run.of_images,
                         MaskGradient<T>{gradient.data(), run.mask}, KeepGamma{run.states()});
     renew_direction(run, gradient, direction);
-    pair.project(run.space, direction, projected);
+    pair.project(direction, projected);
     run.template sum<2>("Bracewell::LeastSquaresSolver::step", run.of_data,
                         Products<T>{projected.data(), projected.data(), rest.data(), run.weights},
                         KeepStep{run.states()});
@@ -83,9 +70,9 @@ int normal_conjugate_gradients(const Run& run, const Pair& pair) {
   using T = typename Run::Value;
   const auto rest = run.data_buffer(0), gradient = run.image_buffer(0), direction = run.image_buffer(1),
              product = run.image_buffer(2);
-  pair.project(run.space, run.image, rest);
+  pair.project(run.image, rest);
   run.residual(false);
-  pair.backproject(run.space, rest, gradient);
+  pair.backproject(rest, gradient);
   run.template sum<1>("Bracewell::LeastSquaresSolver::gradient", run.of_images,
                       MaskGradient<T>{gradient.data(), run.mask}, KeepGamma{run.states()});
   Kokkos::deep_copy(run.space, product, gradient);
@@ -93,7 +80,7 @@ int normal_conjugate_gradients(const Run& run, const Pair& pair) {
   int iteration = 0;
   while (iteration < run.options.iterations) {
     renew_direction(run, product, direction);
-    pair.normal(run.space, direction, product);
+    pair.normal(direction, product);
     run.template sum<2>("Bracewell::LeastSquaresSolver::step", run.of_images,
                         Products<T>{direction.data(), product.data(), gradient.data(), {}},
                         KeepStep{run.states()});
@@ -103,7 +90,7 @@ int normal_conjugate_gradients(const Run& run, const Pair& pair) {
                         KeepGamma{run.states()});
     run.report(++iteration);
   }
-  pair.project(run.space, run.image, rest);
+  pair.project(run.image, rest);
   run.residual(false);
   return iteration;
 }
@@ -325,17 +312,17 @@ int fast_gradient(const Run& run, const Pair& pair) {
   using Buffer = typename Run::Buffer;
   const Buffer projected = run.data_buffer(0);
   const auto normal = [&](const Buffer& image, const Buffer& result) {
-    pair.project(run.space, image, projected);
+    pair.project(image, projected);
     run.multiply(projected, run.weights);
-    pair.backproject(run.space, projected, result);
+    pair.backproject(projected, result);
   };
   const int made = fast_gradient(run, normal, [&](const Buffer& image, const Buffer& result) {
-    pair.project(run.space, image, projected);
+    pair.project(image, projected);
     run.residual(true);
-    pair.backproject(run.space, projected, result);
+    pair.backproject(projected, result);
   });
   if (made == run.options.iterations) { // of the last image, not of a point before it
-    pair.project(run.space, run.image, projected);
+    pair.project(run.image, projected);
     run.residual(false);
   }
   return made;
@@ -349,16 +336,13 @@ int normal_fast_gradient(const Run& run, const Pair& pair) {
   const Buffer rest = run.data_buffer(0), backprojected = run.image_buffer(7);
   Kokkos::deep_copy(run.space, rest, T(0));
   run.residual(false); // the data
-  pair.backproject(run.space, rest, backprojected);
-  const auto normal = [&](const Buffer& image, const Buffer& result) {
-    pair.normal(run.space, image, result);
-  };
-  const int made = fast_gradient(run, normal, [&](const Buffer& image, const Buffer& result) {
-    normal(image, result);
+  pair.backproject(rest, backprojected);
+  const int made = fast_gradient(run, pair.normal, [&](const Buffer& image, const Buffer& result) {
+    pair.normal(image, result);
     run.for_each("Bracewell::LeastSquaresSolver::gradient", std::int64_t(result.size()),
                  SubtractFrom<T>{backprojected.data(), result.data()});
   });
-  pair.project(run.space, run.image, rest);
+  pair.project(run.image, rest);
   run.residual(false);
   return made;
 }
@@ -384,19 +368,19 @@ int simultaneous_iterations(const Run& run, const Pair& pair) {
   const auto rest = run.data_buffer(0), rows = run.data_buffer(1), change = run.image_buffer(0),
              columns = run.image_buffer(1);
   run.set_ones(change, run.mask);
-  pair.project(run.space, change, rows);
+  pair.project(change, rows);
   take_reciprocals(run, rows, run.weights);
   run.set_ones(rest, run.weights);
-  pair.backproject(run.space, rest, columns);
+  pair.backproject(rest, columns);
   take_reciprocals(run, columns, {});
   int iteration = 0;
   while (iteration < run.options.iterations) {
-    pair.project(run.space, run.image, rest);
+    pair.project(run.image, rest);
     run.residual(false);
     if (run.finished())
       break;
     run.multiply(rest, {rows.data(), std::int64_t(rows.size())});
-    pair.backproject(run.space, rest, change);
+    pair.backproject(rest, change);
     run.for_each("Bracewell::LeastSquaresSolver::images", std::int64_t(change.size()),
                  SirtStep<T>{run.states(), run.image.data(), change.data(), columns.data(), run.mask,
                              run.of_images.size, T(run.options.relaxation), run.options.nonnegative});
@@ -404,7 +388,7 @@ int simultaneous_iterations(const Run& run, const Pair& pair) {
   }
   if (iteration ==
       run.options.iterations) { // what was left before the last step is not what is left after it
-    pair.project(run.space, run.image, rest);
+    pair.project(run.image, rest);
     run.residual(false);
   }
   return iteration;

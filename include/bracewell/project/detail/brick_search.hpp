@@ -6,76 +6,10 @@
 
 namespace Bracewell::Impl {
 
-/// A quick look at poses (3D -> 2D) whose positions all lie within the period, so that their samples reach
-/// the brick itself but no image of it, and whose matrices are well conditioned.
-template <class T, int M, int D>
-struct PlainPoses {
-  T centre[D], half[D]; ///< where samples are near
-  T squared_distance;   ///< of that box from the origin
-  T most[D];            ///< largest squared row norms of the matrix that keep positions within the period
-  T squared_radius;     ///< of the samples, and a margin
-  bool possible;
-
-  /// Of the brick that begins at `first`; reach_width: of windows.
-  KOKKOS_INLINE_FUNCTION PlainPoses(const Samples<T, M, D>& samples, const Bricks<D>& bricks,
-                                    const int (&first)[D], const T (&centre_)[D], const T (&half_)[D],
-                                    int reach_width)
-      : squared_distance(0), squared_radius(samples.radius * samples.radius * Margin<T>::squared_length),
-        possible(!samples.curved()) {
-    for (int d = 0; d < D; ++d) {
-      centre[d] = centre_[d];
-      half[d] = half_[d];
-      const T outside = Kokkos::max(T(0), Kokkos::abs(centre[d]) - half[d]);
-      squared_distance += outside * outside;
-      const int n = bricks.layout.size[d], reach = reach_width / 2;
-      const T extent = T(Kokkos::min(n + first[d], n + 1 - first[d] - bricks.edge[d]) - reach);
-      const T bound = Kokkos::min(extent, T(1.5) * T(n) - T(reach_width));
-      most[d] = bound > 0 ? bound * bound / squared_radius : T(-1);
-    }
-  }
-
-  /// Sets the bits of the poses among chunk ... chunk + count - 1 whose samples may lie near the brick;
-  /// false where it cannot tell.
-  template <class Team>
-  KOKKOS_INLINE_FUNCTION bool survey(const Team& team, const Samples<T, M, D>& samples, std::int64_t chunk,
-                                     int count, unsigned& near) const {
-    if (M != 2 || D != 3 || !possible)
-      return false;
-    bool unclear = false;
-    near = lane_bits(team, count, [&](int i) {
-      std::int64_t batch, index;
-      samples.split(chunk + i, batch, index);
-      const T* const m = samples.matrices(batch, index);
-      T a[D], b[D], aa = 0, bb = 0, ab = 0, nn = 0, distance = 0, allowed = 0;
-      bool clear = true;
-      for (int d = 0; d < D; ++d) {
-        a[d] = samples.oversampling * m[std::int64_t(d) * D];
-        b[d] = samples.oversampling * m[d * D + 1];
-        clear = clear && a[d] * a[d] + b[d] * b[d] < most[d];
-        aa += a[d] * a[d];
-        bb += b[d] * b[d];
-        ab += a[d] * b[d];
-      }
-      for (int d = 0; d < D; ++d) {
-        const T normal = a[(d + 1) % D] * b[(d + 2) % D] - a[(d + 2) % D] * b[(d + 1) % D];
-        nn += normal * normal;
-        distance += normal * centre[d];
-        allowed += Kokkos::abs(normal) * half[d];
-      }
-      clear = clear && nn > Margin<T>::plainly_conditioned * aa * bb;
-      unclear = unclear || !clear;
-      return Kokkos::abs(distance) <= Margin<T>::length * allowed &&
-             squared_distance <= squared_radius * (Kokkos::max(aa, bb) + Kokkos::abs(ab));
-    });
-    return lane_bits(team, count, [&](int) { return unclear; }) == 0;
-  }
-};
-
-/// Finds, on GPUs, the samples that lie near a brick of the reconstruction: the threads of a team (warps)
+/// Finds, on GPUs, the samples, and the mates of samples, that lie near a brick of the reconstruction: the threads of a team (warps)
 /// share the poses; the lanes of a thread find the poses whose samples pass near the brick, one pose per
 /// lane, then, pose by pose, the rows of their samples that do, one row per lane.
-/// signs: 1, it looks for samples or for their mates; 2, for both.
-template <class T, int M, int D, int signs>
+template <class T, int M, int D>
 struct BrickSearch {
   using Candidate = BrickCandidate<T, M, D>;
   static constexpr int lanes = 32, images = D == 2 ? 9 : 27;
@@ -84,7 +18,7 @@ struct BrickSearch {
 
   /// Scratch of one thread.
   struct Workspace {
-    Candidate candidates[signs * group];
+    Candidate candidates[2 * group];
     std::int64_t list[lanes + group]; ///< poses (times `images`, plus image) near the brick's planes
     int row_end[lanes];               ///< samples in a row and those before it
     int row_column[lanes];            ///< first column
@@ -109,34 +43,29 @@ struct BrickSearch {
 
   Samples<T, M, D> samples;
   Bricks<D> bricks;
-  int lower, upper; ///< a sample at q is near when -lower <= q - first element < edge - 1 + upper
+  int width; ///< of windows; a sample at q is near when -width / 2 <= q - first element < edge - 1 + width / 2
 
   /// Calls visit(Found) for all samples of poses begin ... end - 1 in fixed order, finish() after those of a
-  /// few poses. sign: 1, samples; -1, their mates (not used for both).
+  /// few poses.
   template <class Team, class Visit, class Finish>
   KOKKOS_INLINE_FUNCTION void for_each(const Team& team, Workspace& workspace, const int (&first)[D],
-                                       std::int64_t begin, std::int64_t end, int sign, const Visit& visit,
+                                       std::int64_t begin, std::int64_t end, const Visit& visit,
                                        const Finish& finish) const {
     int listed = 0;
-    T centre[D], half[D];
-    middle(first, centre, half);
-    const PlainPoses<T, M, D> plain(samples, bricks, first, centre, half, reach_width());
     const std::int64_t stride = std::int64_t(lanes) * team.team_size();
     for (std::int64_t chunk = begin + team.team_rank() * lanes; chunk < end; chunk += stride) {
       const int count = static_cast<int>(Kokkos::min<std::int64_t>(lanes, end - chunk));
       unsigned reached = 0; // images that any pose reaches
       int image = 0;
       do {
-        unsigned near = 0;
-        if (image > 0 || !plain.survey(team, samples, chunk, count, near))
-          near = survey(team, chunk, count, image, first, reached);
+        const unsigned near = survey(team, chunk, count, image, first, reached);
         listed += list_poses(team, chunk, near, image, workspace.list + listed);
         image = next_image(image, reached);
         const bool last = image == 0 && chunk + stride >= end;
         while (listed >= group || (last && listed > 0)) {
           const int some = Kokkos::min(int(+group), listed);
           listed -= some;
-          for_each_listed(team, workspace, workspace.list + listed, some, first, sign, visit);
+          for_each_listed(team, workspace, workspace.list + listed, some, first, visit);
           finish();
         }
       } while (image != 0);
@@ -147,13 +76,13 @@ private:
   template <class Team, class Visit>
   KOKKOS_INLINE_FUNCTION void for_each_listed(const Team& team, Workspace& workspace,
                                               const std::int64_t* list, int count, const int (&first)[D],
-                                              int sign, const Visit& visit) const {
+                                              const Visit& visit) const {
     // Written by one loop and read by another: lanes see each other's writes at the end of a parallel_for.
-    Kokkos::parallel_for(Kokkos::ThreadVectorRange(team, signs * count), [&](int i) {
-      workspace.candidates[i] = make_candidate(list[i / signs], signs == 1 ? sign : 1 - 2 * (i % 2), first);
+    Kokkos::parallel_for(Kokkos::ThreadVectorRange(team, 2 * count), [&](int i) {
+      workspace.candidates[i] = make_candidate(list[i / 2], 1 - 2 * (i % 2), first);
     });
     const unsigned reaching = // bits: candidates
-        lane_bits(team, signs * count, [&](int i) { return !workspace.candidates[i].range.empty(); });
+        lane_bits(team, 2 * count, [&](int i) { return !workspace.candidates[i].range.empty(); });
     for (int i = 0; reaching >> i != 0; ++i) {
       if ((reaching >> i & 1u) == 0)
         continue;
@@ -194,13 +123,11 @@ private:
     }
   }
 
-  KOKKOS_INLINE_FUNCTION int reach_width() const { return 2 * Kokkos::max(lower, upper); }
-
   /// Middle of a brick, and how far from it samples may lie to be near.
   KOKKOS_INLINE_FUNCTION void middle(const int (&origin)[D], T (&centre)[D], T (&half)[D]) const {
     for (int d = 0; d < D; ++d) {
-      centre[d] = T(origin[d]) + T(bricks.edge[d] - 1 + upper - lower) / 2;
-      half[d] = T(bricks.edge[d] - 1 + upper + lower) / 2;
+      centre[d] = T(origin[d]) + T(bricks.edge[d] - 1) / 2;
+      half[d] = T(bricks.edge[d] - 1 + width) / 2;
     }
   }
 
@@ -221,13 +148,13 @@ private:
         [&](int i, std::uint64_t& bits) {
           std::int64_t batch, index;
           samples.split(chunk + i, batch, index);
-          const Reach<T, M, D> reach(samples, samples.pose(batch, index), reach_width());
+          const Reach<T, M, D> reach(samples, samples.pose(batch, index), width);
           bool near = reach.near_plane(centre, half);
           for (int d = 0; d < D; ++d)
             near = near && Kokkos::abs(centre[d]) <= reach.extent[d] + half[d] + 1;
           bits |= std::uint64_t(near) << i;
           int from[D], to[D];
-          bricks.reached_images(reach.extent, first, last, reach_width(), from, to);
+          bricks.reached_images(reach.extent, first, last, width, from, to);
           for (int d = 0; d < D; ++d)
             bits |= std::uint64_t(to[d] - 2 * from[d]) << (lanes + 2 * d);
         },
@@ -254,21 +181,16 @@ private:
     const int image = static_cast<int>(listed - flat * images);
     samples.split(flat, result.batch, result.index);
     result.pose = samples.pose(result.batch, result.index);
-    const Reach<T, M, D> reach(samples, result.pose, reach_width());
+    const Reach<T, M, D> reach(samples, result.pose, width);
     result.sign = sign;
     result.bounded = reach.bounded;
     corner(image, first, result.origin);
     T centre[D], half[D], inverse[M][D];
     middle(result.origin, centre, half);
     result.range = FrequencyRange<M>::all(samples);
-    for (int d = 0; d < D; ++d) {
-      centre[d] *= T(sign);
-      const T margin = half[d] + reach.bulge[d] + Margin<T>::spacing + Margin<T>::sum * reach.extent[d];
-      result.low[d] = centre[d] - margin;
-      result.high[d] = centre[d] + margin;
-      const T change = result.pose.matrix[d][0];
-      result.step[d] = Kokkos::abs(change) > T(1e-30) ? 1 / change : T(1e30);
-    }
+    for (T& middle_of_axis : centre)
+      middle_of_axis *= T(sign);
+    result.bound(reach, centre, half);
     if (reach.bounded) {
       reach.invert(result.pose.matrix, inverse);
       result.range.narrow(reach, inverse, centre, half);
@@ -290,16 +212,7 @@ private:
       for (int c = 1; c < M; ++c)
         rest -= row[c] * row[c];
       T low = T(range.low[0]), high = Kokkos::min(T(range.high[0]), Kokkos::sqrt(T(rest)) + Margin<T>::root);
-      if (candidate.bounded)
-        for (int d = 0; d < D; ++d) {
-          T at = 0;
-          for (int c = 1; c < M; ++c)
-            at += candidate.pose.matrix[d][c] * T(row[c]);
-          const T a = (candidate.low[d] - at) * candidate.step[d],
-                  b = (candidate.high[d] - at) * candidate.step[d];
-          low = Kokkos::max(low, Kokkos::min(a, b) - Margin<T>::spacing - Margin<T>::sum * Kokkos::abs(a));
-          high = Kokkos::min(high, Kokkos::max(a, b) + Margin<T>::spacing + Margin<T>::sum * Kokkos::abs(b));
-        }
+      candidate.narrow_columns(row, low, high);
       const bool some = row[1] <= range.high[1] && rest >= 0 && low <= high;
       const int column = static_cast<int>(Kokkos::ceil(low));
       workspace.row_column[i] = column;

@@ -199,6 +199,31 @@ struct BrickCandidate {
   FrequencyRange<M> range; ///< of the samples that may lie near the brick
   bool bounded;            ///< see Reach
 
+  /// Sets low, high and step: samples within half[d] of `centre` on every axis are near.
+  KOKKOS_INLINE_FUNCTION void bound(const Reach<T, M, D>& reach, const T (&centre)[D], const T (&half)[D]) {
+    for (int d = 0; d < D; ++d) {
+      const T margin = half[d] + reach.bulge[d] + Margin<T>::spacing + Margin<T>::sum * reach.extent[d];
+      low[d] = centre[d] - margin;
+      high[d] = centre[d] + margin;
+      const T change = pose.matrix[d][0];
+      step[d] = Kokkos::abs(change) > T(1e-30) ? 1 / change : T(1e30);
+    }
+  }
+
+  /// Narrows columns of the row of k, whatever k[0] is, to those whose samples may lie near the brick.
+  KOKKOS_INLINE_FUNCTION void narrow_columns(const int (&k)[M], T& first, T& last) const {
+    if (!bounded)
+      return;
+    for (int d = 0; d < D; ++d) {
+      T at = 0;
+      for (int c = 1; c < M; ++c)
+        at += pose.matrix[d][c] * T(k[c]);
+      const T a = (low[d] - at) * step[d], b = (high[d] - at) * step[d];
+      first = Kokkos::max(first, Kokkos::min(a, b) - Margin<T>::spacing - Margin<T>::sum * Kokkos::abs(a));
+      last = Kokkos::min(last, Kokkos::max(a, b) + Margin<T>::spacing + Margin<T>::sum * Kokkos::abs(b));
+    }
+  }
+
   /// Position of a sample, or its mate; false where there is none (fold).
   KOKKOS_INLINE_FUNCTION bool position(const HalfSpectrumLayout<D>& layout, const int (&k)[M],
                                        T (&q)[D]) const {

@@ -5,8 +5,10 @@
 #include <bracewell/impl/execution.hpp>
 #include <bracewell/impl/host_tasks.hpp>
 #include <bracewell/impl/memory.hpp>
+#include <bracewell/impl/row_loop.hpp>
 #include <bracewell/interpolation/kernel.hpp>
 #include <bracewell/project/building_blocks.hpp>
+#include <bracewell/project/detail/problem.hpp>
 
 #include <algorithm>
 #include <cstdint>
@@ -376,5 +378,116 @@ private:
     inserter.add(q, values[i]);
   }
 };
+
+/// Which points a call is about.
+struct PointShapes {
+  std::int64_t batches, points;
+  bool shared_points, shared_grid;
+};
+
+template <class Kernel, int D, class Value, class Memory>
+[[gnu::cold]] PointShapes check_points(const Arguments& arguments, const char* grid_name,
+                                       const Array<Value, Memory>& grid, const ArrayShape& points,
+                                       const char* values_name, const ArrayShape& values) {
+  using Real = real_part<std::remove_const_t<Value>>;
+  check_kernel<Kernel, Real>(arguments.function);
+  constexpr bool half = !std::is_same_v<Real, std::remove_const_t<Value>>;
+  box<D>(arguments, grid_name, grid, half);
+  for (int axis = 1; axis <= D; ++axis) {
+    const std::int64_t size = axis == D && half ? grid.width : grid.extents[axis];
+    const std::int64_t least = half ? std::max(4, Kernel::width) : 1;
+    if (size < least || size > 32768)
+      arguments.refuse(grid_name, "axes of %lld to 32768 elements, found %s", static_cast<long long>(least),
+                       grid.shape_text().characters);
+  }
+  arguments.given(values_name, values);
+  if (values.rank != 2)
+    arguments.refuse(values_name, "[B, N], found %s", values.shape_text().characters);
+  const std::int64_t batches = values.extents[0], count = values.extents[1];
+  arguments.given("points", points);
+  if (points.rank != 3 || (points.extents[0] != 1 && points.extents[0] != batches) ||
+      points.extents[1] != count || points.extents[2] != D)
+    arguments.refuse("points", "[1|%lld, %lld, %d], found %s", static_cast<long long>(batches),
+                     static_cast<long long>(count), D, points.shape_text().characters);
+  if (grid.extents[0] != 1 && grid.extents[0] != batches)
+    arguments.refuse(grid_name, "batch axis of 1 or %lld, found %s", static_cast<long long>(batches),
+                     grid.shape_text().characters);
+  return {batches, count, points.extents[0] == 1, grid.extents[0] == 1};
+}
+
+/// The kernels of a grid with one kind of mates.
+template <class Kernel, int D, class ExecutionSpace, class Value, class Run>
+void with_grid(const Array<Value, typename ExecutionSpace::memory_space>& array, Mates mates,
+               const Run& run) {
+  using Element = std::remove_const_t<Value>;
+  using T = real_part<Element>;
+  if constexpr (std::is_same_v<T, Element>)
+    run(ImageGrid<Kernel, T, D>(array));
+  else if (mates == Mates::Single)
+    run(SpectrumGrid<Kernel, T, D, Mates::Single>(array));
+  else
+    run(SpectrumGrid<Kernel, T, D, Mates::Both>(array));
+}
+
+template <class Kernel, class ExecutionSpace, class Grid, class Points, class Factors, class Outputs>
+void sample_points(const ExecutionSpace& space, const Arguments& arguments, const char* label,
+                   const char* grid_name, const Grid& grid_view, const Points& points_view,
+                   const char* factors_name, const Factors* factors_view, const Outputs& outputs,
+                   Mates mates) {
+  using Memory = typename ExecutionSpace::memory_space;
+  using Value = typename view_of<Grid>::non_const_value_type;
+  using T = real_part<Value>;
+  constexpr int D = int(view_of<Grid>::rank()) - 1;
+  const Array<const Value, Memory> grid(grid_view);
+  const Array<const T, Memory> points(points_view);
+  Array<const Value, Memory> factors;
+  if (factors_view)
+    factors = Array<const Value, Memory>(*factors_view);
+  const auto shapes = check_points<Kernel, D>(arguments, grid_name, grid, points, factors_name,
+                                              factors ? ArrayShape(factors) : ArrayShape(outputs.values));
+  if (factors_view) {
+    arguments.require(outputs.values || outputs.points || outputs.grid, "gradients", "at least one output",
+                      "none");
+    if (outputs.values)
+      arguments.same_shape("gradients.values", outputs.values, factors);
+    if (outputs.points)
+      arguments.same_shape("gradients.points", outputs.points, points);
+  }
+  arguments.disjoint({{factors_view ? "gradients.values" : "values", outputs.values},
+                      {"gradients.grid", outputs.grid},
+                      {"gradients.points", outputs.points}},
+                     {{grid_name, grid}, {"points", points}, {factors_name, factors}});
+  if (!outputs.values && !outputs.points)
+    return;
+  if (shapes.batches == 0 || shapes.points == 0)
+    return;
+  with_grid<Kernel, D, ExecutionSpace>(grid, mates, [&](const auto& of_grid) {
+    SamplePoints<ExecutionSpace, std::remove_cvref_t<decltype(of_grid)>>{
+        of_grid,        points.data,   factors.data,         outputs.values.data, outputs.points.data,
+        shapes.batches, shapes.points, shapes.shared_points, shapes.shared_grid}
+        .launch(space, label);
+  });
+}
+
+/// Adds values at points that have been checked.
+template <class Kernel, int D, class ExecutionSpace, class Value, class T>
+void insert_points(const ExecutionSpace& space, const char* label,
+                   const Array<const Value, typename ExecutionSpace::memory_space>& values,
+                   const Array<const T, typename ExecutionSpace::memory_space>& points,
+                   const Array<Value, typename ExecutionSpace::memory_space>& grid, Mates mates) {
+  if (values.size() == 0)
+    return;
+  with_grid<Kernel, D, ExecutionSpace>(grid, mates, [&](const auto& of_grid) {
+    InsertPoints<ExecutionSpace, std::remove_cvref_t<decltype(of_grid)>>{of_grid,
+                                                                         points.data,
+                                                                         values.data,
+                                                                         grid.data,
+                                                                         values.extents[0],
+                                                                         values.extents[1],
+                                                                         points.extents[0] == 1,
+                                                                         grid.extents[0] == 1}
+        .launch(space, label);
+  });
+}
 
 } // namespace Bracewell::Impl

@@ -22,80 +22,46 @@ inline constexpr int dimensions_of = int(view_of<Reconstruction>::rank()) - 1;
 template <class Projections>
 inline constexpr int projected_dimensions_of = int(view_of<Projections>::rank()) - 2;
 
-// The types that a door takes: check_<door> is false where they are others, after a sentence that says so. Each sentence stands
-// here once; the doors' names, which a compiler puts into no sentence by itself, come before it.
-#define BRACEWELL_DOOR_EXPECTS(holds, door, sentence) static_assert(holds, "Bracewell::" door ": " sentence)
-#define BRACEWELL_CHECK_RECONSTRUCTION(door, projections)                                                    \
-  constexpr int D = dimensions_of<Reconstruction>, M = projected_dimensions_of<Projections>;                 \
-  constexpr KernelFault fault = kernel_fault<Kernel, real_of<Reconstruction>>;                               \
-  constexpr bool kernel = fault == KernelFault::None, spectrum = is_spectrum<Reconstruction>,                \
-                 ranks = (D == 2 && M == 2) || (D == 3 && (M == 2 || M == 3));                               \
-  BRACEWELL_EXPECTS_KERNEL(fault, door);                                                                     \
-  BRACEWELL_DOOR_EXPECTS(                                                                                    \
-      spectrum, door,                                                                                        \
-      "reconstruction: expected a View of Kokkos::complex or HalfComplex, found another type of "            \
-      "values.");                                                                                            \
-  BRACEWELL_DOOR_EXPECTS(                                                                                    \
-      ranks, door,                                                                                           \
-      "expected a reconstruction [B, H, W/2+1] with " projections                                            \
-      " [B, P, h, w/2+1], or [B, D, H, W/2+1] with [B, P, h, w/2+1] or [B, P, d, h, w/2+1], found "          \
-      "other numbers of axes.");                                                                             \
-  return kernel && spectrum && ranks
-#define BRACEWELL_CHECK_PREPARED(door, projections)                                                          \
-  constexpr int M = projected_dimensions_of<Projections>;                                                    \
-  constexpr bool ranks = (D == 2 && M == 2) || (D == 3 && (M == 2 || M == 3));                               \
-  BRACEWELL_DOOR_EXPECTS(ranks, door,                                                                        \
-                         "expected images with " projections                                                 \
-                         " [B, P, h, w/2+1], or volumes with [B, P, h, w/2+1] or "                           \
-                         "[B, P, d, h, w/2+1], found other numbers of axes.");                               \
-  return ranks
-#define BRACEWELL_CHECK_PROJECTIONS(door)                                                                    \
-  constexpr int M = projected_dimensions_of<Projections>;                                                    \
-  constexpr KernelFault fault = kernel_fault<Kernel, real_of<Projections>>;                                  \
-  constexpr bool kernel = fault == KernelFault::None, spectrum = is_complex<Projections>,                    \
-                 rank = M == 2 || (M == 3 && D == 3);                                                        \
-  BRACEWELL_EXPECTS_KERNEL(fault, door);                                                                     \
-  BRACEWELL_DOOR_EXPECTS(spectrum, door,                                                                     \
-                         "projections: expected a View of Kokkos::complex, found another type of values.");  \
-  BRACEWELL_DOOR_EXPECTS(                                                                                    \
-      rank || D == 2, door,                                                                                  \
-      "expected projections [B, P, h, w/2+1] or [B, P, d, h, w/2+1], found another number of "               \
-      "axes.");                                                                                              \
-  BRACEWELL_DOOR_EXPECTS(                                                                                    \
-      rank || D == 3, door,                                                                                  \
-      "expected projections [B, P, h, w/2+1] of images [B, H, W/2+1], found another number of "              \
-      "axes.");                                                                                              \
-  return kernel && spectrum && rank
+/// Of an image or a volume, and of what is projected from it.
+constexpr bool are_dimensions(int D, int M) { return (D == 2 && M == 2) || (D == 3 && (M == 2 || M == 3)); }
+
+// The types that doors take: false where they are others, after a sentence that says so.
 
 template <class Kernel, class Reconstruction, class Projections>
 constexpr bool check_project() {
-  BRACEWELL_CHECK_RECONSTRUCTION("project", "projections");
-}
-template <class Kernel, class Reconstruction, class Projections>
-constexpr bool check_project_gradients() {
-  BRACEWELL_CHECK_RECONSTRUCTION("project_gradients", "a cotangent");
+  constexpr KernelFault fault = kernel_fault<Kernel, real_of<Reconstruction>>;
+  constexpr bool spectrum = is_spectrum<Reconstruction>,
+                 ranks = are_dimensions(dimensions_of<Reconstruction>, projected_dimensions_of<Projections>);
+  BRACEWELL_EXPECTS_KERNEL(fault, "project, project_gradients");
+  static_assert(spectrum, "Bracewell::project, project_gradients: reconstruction: expected a View of "
+                          "Kokkos::complex or HalfComplex, found another type of values.");
+  static_assert(ranks, "Bracewell::project, project_gradients: expected a reconstruction [B, H, W/2+1] with "
+                       "projections [B, P, h, w/2+1], or [B, D, H, W/2+1] with [B, P, h, w/2+1] or "
+                       "[B, P, d, h, w/2+1], found other numbers of axes.");
+  return fault == KernelFault::None && spectrum && ranks;
 }
 template <int D, class Projections>
 constexpr bool check_project_prepared() {
-  BRACEWELL_CHECK_PREPARED("project", "projections");
-}
-template <int D, class Projections>
-constexpr bool check_project_gradients_prepared() {
-  BRACEWELL_CHECK_PREPARED("project_gradients", "a cotangent");
+  constexpr bool ranks = are_dimensions(D, projected_dimensions_of<Projections>);
+  static_assert(ranks, "Bracewell::project, project_gradients: expected images with projections "
+                       "[B, P, h, w/2+1], or volumes with [B, P, h, w/2+1] or [B, P, d, h, w/2+1], found "
+                       "other numbers of axes.");
+  return ranks;
 }
 template <class Kernel, class Projections, int D>
 constexpr bool check_backproject() {
-  BRACEWELL_CHECK_PROJECTIONS("backproject");
+  constexpr KernelFault fault = kernel_fault<Kernel, real_of<Projections>>;
+  constexpr bool spectrum = is_complex<Projections>,
+                 rank = are_dimensions(D, projected_dimensions_of<Projections>);
+  BRACEWELL_EXPECTS_KERNEL(fault, "backproject, backproject_gradients");
+  static_assert(spectrum, "Bracewell::backproject, backproject_gradients: projections: expected a View of "
+                          "Kokkos::complex, found another type of values.");
+  static_assert(rank || D == 2, "Bracewell::backproject, backproject_gradients: expected projections "
+                                "[B, P, h, w/2+1] or [B, P, d, h, w/2+1], found another number of axes.");
+  static_assert(rank || D == 3, "Bracewell::backproject, backproject_gradients: expected projections "
+                                "[B, P, h, w/2+1] of images [B, H, W/2+1], found another number of axes.");
+  return fault == KernelFault::None && spectrum && rank;
 }
-template <class Kernel, class Projections, int D>
-constexpr bool check_backproject_gradients() {
-  BRACEWELL_CHECK_PROJECTIONS("backproject_gradients");
-}
-
-#undef BRACEWELL_CHECK_PROJECTIONS
-#undef BRACEWELL_CHECK_PREPARED
-#undef BRACEWELL_CHECK_RECONSTRUCTION
-#undef BRACEWELL_DOOR_EXPECTS
 
 /// The real numbers of an output; none where it is not given.
 template <class T, class MemorySpace>

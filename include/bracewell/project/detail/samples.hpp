@@ -30,15 +30,6 @@ namespace Bracewell::Impl {
 
 using Bracewell::Mates; // which tells the pair of operators that a kernel is for
 
-template <class T>
-KOKKOS_INLINE_FUNCTION T conjugate(const T& value) {
-  return value;
-}
-template <class T>
-KOKKOS_INLINE_FUNCTION Kokkos::complex<T> conjugate(const Kokkos::complex<T>& value) {
-  return {value.real(), -value.imag()};
-}
-
 template <class T, int M, int D>
 KOKKOS_INLINE_FUNCTION void multiply(const T (&matrix)[D][M], const int (&k)[M], T (&q)[D]) {
   for (int d = 0; d < D; ++d) {
@@ -329,14 +320,9 @@ struct Margin {
   /// windows span (|n| times 4 elements for most bricks).
   static constexpr T length = T(1.001);
 
-  /// A factor for squares of lengths that leaves twice the margin of `length` (1.004 is 1.001^4). What a quick
-  /// test accepts lies then within the bounds of the exact one too.
-  static constexpr T squared_length = T(1.004);
-
   /// Columns a and b of a matrix have a sound pseudo-inverse where |a x b|^2 (in general: the determinant of
-  /// their inner products) is beyond this part of |a|^2 |b|^2: a thousandth is an angle of two degrees. The
-  /// quick test asks for twice that.
-  static constexpr T conditioned = T(1e-3), plainly_conditioned = T(2e-3);
+  /// their inner products) is beyond this part of |a|^2 |b|^2: a thousandth is an angle of two degrees.
+  static constexpr T conditioned = T(1e-3);
 
   /// Relative, of what a pseudo-inverse yields: it rounds by about an epsilon over `conditioned`.
   static constexpr T inverse = T(1e-4);

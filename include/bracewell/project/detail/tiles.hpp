@@ -89,6 +89,11 @@ private:
   }
 };
 
+/// Short where it does: a long division takes as many instructions as a sample.
+KOKKOS_INLINE_FUNCTION std::int64_t divide(std::int64_t a, int b) {
+  return a < std::int64_t(1) << 32 ? static_cast<std::uint32_t>(a) / static_cast<std::uint32_t>(b) : a / b;
+}
+
 /// functor.sample(functor.of_pose(pose), k, element) for every stored element of every projection; poses of
 /// batch and pose axes are counted in one sequence.
 template <class Functor, int M, int columns, int lanes>
@@ -102,11 +107,6 @@ struct TileLoop {
     tiles.template for_each<lanes>(static_cast<int>(item - pose * tiles.per_pose),
                                    static_cast<int>(i % lanes),
                                    [&](const int(&k)[M], auto element) { functor.sample(at, k, element); });
-  }
-
-  /// Short where it does: a long division takes as many instructions as a sample.
-  KOKKOS_INLINE_FUNCTION static std::int64_t divide(std::int64_t a, int b) {
-    return a < std::int64_t(1) << 32 ? static_cast<std::uint32_t>(a) / static_cast<std::uint32_t>(b) : a / b;
   }
 };
 

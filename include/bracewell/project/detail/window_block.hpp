@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <bracewell/impl/checks.hpp>
 #include <bracewell/impl/vector.hpp>
+#include <bracewell/interpolation/kernel.hpp>
 #include <bracewell/project/detail/samples.hpp>
 #include <bracewell/project/detail/stencil.hpp>
 
@@ -27,8 +29,13 @@ struct alignas(64) WindowBlock {
   void place(const Pose<T, M, D>& pose, const int (&k)[M], int last) {
     T position[D][size];
     find_positions(pose, k, last, position);
+    place_around(position, 0);
+  }
+
+  /// `sign`: windows are those of positions (1), of the mates at -q (-1), or of whichever has x >= 0 (0).
+  void place_around(T (&position)[D][size], int sign) {
     for (int i = 0; i < size; ++i)
-      side[i] = position[0][i] < 0 ? T(-1) : T(1);
+      side[i] = sign < 0 || (sign == 0 && position[0][i] < 0) ? T(-1) : T(1);
     for (auto& axis : position)
       for (int i = 0; i < size; ++i)
         axis[i] *= side[i];
@@ -178,5 +185,58 @@ private:
       sum[1][i] = Kokkos::imag(value);
   }
 };
+
+/// Whether N samples are a block of vectors here.
+template <class T, int N>
+inline constexpr bool is_block = N == 64 / sizeof(T);
+
+template <class Kernel, class T, int D>
+void check_blocks(const char* function, const HalfSpectrumLayout<D>& layout) {
+  check_kernel<Kernel, T>(function);
+  for (int d = 0; d < D; ++d)
+    if (layout.size[d] < std::max(4, Kernel::width) || layout.size[d] > 32768)
+      fail(function, "spectrum", "axes of " + number(std::max(4, Kernel::width)) + " to 32768 elements",
+           "one of " + number(layout.size[d]));
+}
+
+/// Windows around positions anywhere; which of them have a place.
+template <class Windows, class T, int D, int N>
+void place_anywhere(const HalfSpectrumLayout<D>& layout, const T (&q)[D][N], Windows& windows,
+                    int (&usable)[N]) {
+  T position[D][N];
+  int near = 1;
+  for (int d = 0; d < D; ++d) {
+    const T limit = static_cast<T>(std::max(0, layout.size[d] - std::max(4, Windows::width / 2)));
+    for (int i = 0; i < N; ++i) {
+      position[d][i] = q[d][i];
+      near &= std::abs(q[d][i]) <= limit;
+    }
+  }
+  for (int& one : usable)
+    one = 1;
+  if (!near)
+    for (int i = 0; i < N; ++i) {
+      T one[D];
+      for (int d = 0; d < D; ++d)
+        one[d] = q[d][i];
+      usable[i] = fold(layout, one);
+      for (int d = 0; d < D; ++d)
+        position[d][i] = usable[i] ? one[d] : T(0);
+    }
+  windows.place_around(position, 0);
+}
+
+template <class Kernel, Mates mates, class T, int D, int N>
+void sample_block(const HalfSpectrum<const T, D>& spectrum, const T (&q)[D][N],
+                  Kokkos::complex<T> (&values)[N]) {
+  WindowBlock<Kernel, T, 2, D, mates> block;
+  int usable[N];
+  place_anywhere(spectrum.layout, q, block, usable);
+  T sum[2][N];
+  block.gather(spectrum.layout, spectrum.data, sum);
+  constexpr T nan = Kokkos::Experimental::quiet_NaN_v<T>;
+  for (int i = 0; i < N; ++i)
+    values[i] = usable[i] ? Kokkos::complex<T>(sum[0][i], sum[1][i]) : Kokkos::complex<T>(nan, nan);
+}
 
 } // namespace Bracewell::Impl

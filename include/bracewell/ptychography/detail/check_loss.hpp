@@ -20,30 +20,26 @@ inline void check_loss_plan(const Arguments& check, const PtychographyShape& sha
   check.within("shape.modes", shape.modes, 1, 64);
   check.within("shape.slices", shape.slices, 1, 1024);
   check.within("shape.relaxation", shape.relaxation, 0, 1024);
-  check.require(
-      static_cast<int>(options.slice_fresnel_numbers.size()) == shape.slices - 1,
-      "options.slice_fresnel_numbers",
-      [&] { return number(shape.slices - 1) + " numbers, from each slice to the next"; },
-      [&] { return number(options.slice_fresnel_numbers.size()); });
+  const std::size_t ways = options.slice_fresnel_numbers.size(), shifts = options.slice_shifts.size();
+  if (static_cast<int>(ways) != shape.slices - 1)
+    check.refuse("options.slice_fresnel_numbers", "%d numbers, from each slice to the next, found %zu",
+                 shape.slices - 1, ways);
   for (const double value : options.slice_fresnel_numbers)
-    check.require(is_finite(double(value)) && value != 0, "options.slice_fresnel_numbers",
-                  "finite numbers other than zero", [&] { return number(value); });
-  check.require(
-      options.slice_shifts.empty() || options.slice_shifts.size() == options.slice_fresnel_numbers.size(),
-      "options.slice_shifts",
-      [&] { return "none or " + number(shape.slices - 1) + " pairs, from each slice to the next"; },
-      [&] { return number(options.slice_shifts.size()); });
+    if (!is_finite(value) || value == 0)
+      check.refuse("options.slice_fresnel_numbers", "finite numbers other than zero, found %.6g", value);
+  if (shifts != 0 && shifts != ways)
+    check.refuse("options.slice_shifts", "none or %zu pairs, from each slice to the next, found %zu", ways,
+                 shifts);
   for (const auto& pair : options.slice_shifts)
     for (const double value : pair)
       check.within("options.slice_shifts", value, -1e6, 1e6, " pixels");
-  check.require(
-      !options.fresnel_number || shape.probe == shape.detector, "shape.probe",
-      [&] { return "as many pixels as the detector in the near field (" + number(shape.detector) + ")"; },
-      [&] { return number(shape.probe); });
-  if (options.fresnel_number)
-    check.require(is_finite(double(*options.fresnel_number)) && *options.fresnel_number != 0,
-                  "options.fresnel_number", "a finite number other than zero",
-                  [&] { return number(*options.fresnel_number); });
+  if (const auto& fresnel = options.fresnel_number) {
+    if (shape.probe != shape.detector)
+      check.refuse("shape.probe", "as many pixels as the detector in the near field (%d), found %d",
+                   shape.detector, shape.probe);
+    if (!is_finite(double(*fresnel)) || *fresnel == 0)
+      check.refuse("options.fresnel_number", "a finite number other than zero, found %.6g", double(*fresnel));
+  }
   check.require(!options.refine_slice_shifts || shape.slices > 1, "options.refine_slice_shifts",
                 "false where the object has one slice", "true");
   check.within("options.counts", options.counts, 0.0, 1e30);
@@ -57,27 +53,14 @@ inline void check_loss_plan(const Arguments& check, const PtychographyShape& sha
 }
 
 /// Patterns [given, rows, columns] for pattern `first` and those that follow it, of `count`.
-template <class T, class Memory>
-void check_patterns(const Arguments& check, const PtychographyShape& shape, PixelWeights kind,
-                    std::int64_t count, std::int64_t first, const ArrayShape& patterns,
-                    const Array<const T, Memory>& weights) {
-  const std::int64_t n = shape.detector, given = patterns.extents[0];
-  const auto list = [](std::initializer_list<std::int64_t> axes) {
-    std::string text;
-    for (const std::int64_t size : axes)
-      text += (text.empty() ? "[" : ", ") + number(size);
-    return text + "]";
-  };
-  check.require(
-      patterns.extents[1] == n && patterns.extents[2] == n, "patterns",
-      [&] {
-        return list({given, n, n});
-      },
-      [&] { return patterns.shape(); });
-  check.require(
-      first >= 0 && given <= count - first, "first",
-      [&] { return "patterns within the " + number(count) + " of the plan"; },
-      [&] { return number(first) + " to " + number(first + given - 1); });
+inline void check_patterns(const Arguments& check, const PtychographyShape& shape, PixelWeights kind,
+                           std::int64_t count, std::int64_t first, const ArrayShape& patterns,
+                           const ArrayShape& weights) {
+  const long long n = shape.detector, given = patterns.extents[0], from = first;
+  check.shape("patterns", patterns, {given, n, n});
+  if (first < 0 || given > count - first)
+    check.refuse("first", "patterns within the %lld of the plan, found %lld to %lld",
+                 static_cast<long long>(count), from, from + given - 1);
   check.require(bool(weights) == (kind != PixelWeights::None), "weights",
                 kind == PixelWeights::None ? "none, as options.weights says"
                                            : "a View, as options.weights says",
@@ -85,51 +68,46 @@ void check_patterns(const Arguments& check, const PtychographyShape& shape, Pixe
   const bool one_for_all = weights.rank == 2 && weights.extents[0] == n && weights.extents[1] == n;
   const bool each =
       weights.rank == 3 && weights.extents[0] == given && weights.extents[1] == n && weights.extents[2] == n;
-  check.require(
-      !weights || one_for_all || each, "weights",
-      [&] {
-        return list({n, n}) + " or " + list({given, n, n});
-      },
-      [&] { return weights.shape(); });
+  if (weights && !one_for_all && !each)
+    check.refuse("weights", "[%lld, %lld] or [%lld, %lld, %lld], found %s", n, n, given, n, n,
+                 weights.shape_text().characters);
 }
 
 /// A list of patterns, of which there are `count`, each at most once; all where it is not given. Values are checked
 /// in host memory: those of a device would have to be waited for.
 template <class Memory>
 void check_subset(const Arguments& check, const Array<const int, Memory>& subset, std::int64_t count) {
-  check.require(
-      !subset || (subset.rank == 1 && subset.size() <= count), "subset",
-      [&] { return "at most " + number(count) + " patterns"; }, [&] { return subset.shape(); });
+  if (subset && (subset.rank != 1 || subset.size() > count))
+    check.refuse("subset", "at most %lld patterns, found %s", static_cast<long long>(count),
+                 subset.shape_text().characters);
   if constexpr (std::is_same_v<Memory, Kokkos::HostSpace>) {
     const int* const begin = subset.data;
     const int* const end = begin + (subset ? subset.size() : 0);
     bool ascending = true; // as most are: none can be there twice
     for (const int* i = begin; i != end; ++i) {
-      check.require(
-          *i >= 0 && *i < count, "subset", [&] { return "indices from 0 to " + number(count - 1); },
-          [&] { return number(*i); });
+      if (*i < 0 || *i >= count)
+        check.refuse("subset", "indices from 0 to %lld, found %d", static_cast<long long>(count - 1), *i);
       ascending = ascending && (i == begin || *(i - 1) < *i);
     }
     if (ascending)
       return;
     std::vector<bool> seen(static_cast<std::size_t>(count));
     for (const int* i = begin; i != end; ++i) {
-      check.require(!seen[static_cast<std::size_t>(*i)], "subset", "each index at most once",
-                    [&] { return number(*i) + " again"; });
+      if (seen[static_cast<std::size_t>(*i)])
+        check.refuse("subset", "each index at most once, found %d again", *i);
       seen[static_cast<std::size_t>(*i)] = true;
     }
   }
 }
 
-template <class Value, class Memory>
-void check_one_number(const Arguments& check, const char* argument, const Array<Value, Memory>& array) {
-  check.require(!array || array.size() == 1, argument, "one number", [&] { return array.shape(); });
+inline void check_one_number(const Arguments& check, const char* argument, const ArrayShape& array) {
+  if (array && array.size() != 1)
+    check.refuse(argument, "one number, found %s", array.shape_text().characters);
 }
 
 /// [m, m] where there is one mode, or [modes, m, m].
-template <class Value, class Memory>
-void check_probe(const Arguments& check, const char* argument, const Array<Value, Memory>& array,
-                 const PtychographyShape& shape) {
+inline void check_probe(const Arguments& check, const char* argument, const ArrayShape& array,
+                        const PtychographyShape& shape) {
   if (shape.modes == 1 && array.rank == 2)
     check.shape(argument, array, {shape.probe, shape.probe});
   else
@@ -137,9 +115,8 @@ void check_probe(const Arguments& check, const char* argument, const Array<Value
 }
 
 /// [rows, columns] where there is one slice, or [slices, rows, columns].
-template <class Value, class Memory>
-void check_object(const Arguments& check, const char* argument, const Array<Value, Memory>& array,
-                  const PtychographyShape& shape) {
+inline void check_object(const Arguments& check, const char* argument, const ArrayShape& array,
+                         const PtychographyShape& shape) {
   if (shape.slices == 1 && array.rank == 2)
     check.shape(argument, array, {shape.object[0], shape.object[1]});
   else
@@ -156,9 +133,9 @@ struct ModelPart {
 inline void check_part(const Arguments& check, const ModelPart& part, const char* name,
                        const ArrayShape& input, const char* gradient_name, const ArrayShape& gradient,
                        std::initializer_list<std::int64_t> extents) {
-  const auto none = [&] { return std::string("none, as the plan was made without ") + part.by; };
-  check.require(part.announced || !input, name, none, [&] { return input.shape(); });
-  check.require(part.announced || !gradient, gradient_name, none, [&] { return gradient.shape(); });
+  if (!part.announced && (input || gradient))
+    check.refuse(input ? name : gradient_name, "none, as the plan was made without %s, found %s", part.by,
+                 (input ? input : gradient).shape_text().characters);
   if (part.announced && (input || !part.optional))
     check.shape(name, input, extents);
   if (gradient)
@@ -216,31 +193,25 @@ void check_evaluate(const Arguments& check, const PtychographyShape& shape,
                   {"slice_shifts", inputs.slice_shifts},
                   {"subset", subset}});
   const std::int64_t used = subset ? subset.size() : count;
-  check.require(
-      patterns_set >= used, "patterns", [&] { return number(used) + " that were set by set_patterns"; },
-      [&] { return number(patterns_set); });
+  if (patterns_set < used)
+    check.refuse("patterns", "%lld that were set by set_patterns, found %lld", static_cast<long long>(used),
+                 static_cast<long long>(patterns_set));
 }
 
 /// Arguments that exit_waves and exit_wave_gradients have. `waves`: outputs of the one, inputs of the other.
-template <class Space, class Complex, class WaveComplex, class Memory>
-void check_exit_waves(const Arguments& check, const ScanStore<Space>& scan,
-                      const Array<const Complex, Memory>& object, const Array<const Complex, Memory>& probe,
-                      const Array<WaveComplex, Memory>& waves) {
+template <class Space>
+void check_exit_waves(const Arguments& check, const ScanStore<Space>& scan, const ArrayShape& object,
+                      const ArrayShape& probe, const ArrayShape& waves) {
   const Scan& s = scan.device();
   check.shape("object", object, {s.rows, s.columns});
-  check.require(
-      probe.rank == 3 && probe.extents[0] >= 1 && probe.extents[0] <= 1 << 20 &&
-          probe.extents[1] == s.probe && probe.extents[2] == s.probe,
-      "probe", [&] { return "[modes, " + number(s.probe) + ", " + number(s.probe) + "]"; },
-      [&] { return probe.shape(); });
-  check.require(
-      waves.rank == 4 && waves.extents[0] == s.count && waves.extents[1] == probe.extents[0] &&
-          waves.extents[2] == waves.extents[3] && waves.extents[2] >= s.probe && waves.extents[2] <= 1 << 20,
-      "waves",
-      [&] {
-        return "[" + number(s.count) + ", " + number(probe.extents[0]) + ", n, n], n >= " + number(s.probe);
-      },
-      [&] { return waves.shape(); });
+  if (probe.rank != 3 || probe.extents[0] < 1 || probe.extents[0] > 1 << 20 || probe.extents[1] != s.probe ||
+      probe.extents[2] != s.probe)
+    check.refuse("probe", "[modes, %d, %d], found %s", s.probe, s.probe, probe.shape_text().characters);
+  const std::int64_t n = waves.extents[2];
+  if (waves.rank != 4 || waves.extents[0] != s.count || waves.extents[1] != probe.extents[0] ||
+      waves.extents[3] != n || n < s.probe || n > 1 << 20)
+    check.refuse("waves", "[%lld, %lld, n, n], n >= %d, found %s", static_cast<long long>(s.count),
+                 static_cast<long long>(probe.extents[0]), s.probe, waves.shape_text().characters);
   check.require(!scan.subpixel(), "scan", "whole positions (PtychographyLoss shifts the probe)", "others");
 }
 

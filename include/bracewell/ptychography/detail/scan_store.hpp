@@ -110,7 +110,7 @@ template <class Space>
 class ScanStore {
   using Memory = typename Space::memory_space;
   template <class Value>
-  using View = Kokkos::View<Value, Kokkos::LayoutRight, Memory>;
+  using View = Kokkos::View<Value, Space>;
 
 public:
   ScanStore(const Space& space, const HostPositions& positions, const std::array<std::int64_t, 2>& object,
@@ -152,12 +152,12 @@ public:
 
   void set_windows(const Space& space, const std::vector<int>& first,
                    const Array<const double, Memory>& positions, const Arguments& arguments) {
-    arguments.require(
-        static_cast<std::int64_t>(first.size()) == 2 * scan_.count, "windows",
-        [&] { return number(2 * scan_.count) + " numbers"; }, [&] { return number(first.size()); });
+    if (static_cast<std::int64_t>(first.size()) != 2 * scan_.count)
+      arguments.refuse("windows", "%lld numbers, found %zu", static_cast<long long>(2 * scan_.count),
+                       first.size());
     for (std::size_t i = 0; i < first.size(); ++i)
-      arguments.require(first[i] >= 0 && first[i] <= last(i), "windows", "windows within the object",
-                        [&] { return number(first[i]) + " (window " + number(i / 2) + ")"; });
+      if (first[i] < 0 || first[i] > last(i))
+        arguments.refuse("windows", "windows within the object, found %d (window %zu)", first[i], i / 2);
     const std::vector<double> all = finite(space, positions, arguments);
     corners_ = first;
     place_in_windows(space, all);
@@ -171,12 +171,14 @@ private:
   static constexpr double farthest = 0.75;
 
   void check(const Arguments& arguments, std::size_t axes) const {
-    arguments.require(axes == 2, "positions", "[N, 2]", [&] { return "[N, " + std::to_string(axes) + "]"; });
-    arguments.require(scan_.count <= 1 << 30, "positions", "at most 2^30 positions",
-                      [&] { return number(scan_.count); });
+    if (axes != 2)
+      arguments.refuse("positions", "[N, 2], found [N, %zu]", axes);
+    if (scan_.count > 1 << 30)
+      arguments.refuse("positions", "at most 2^30 positions, found %lld",
+                       static_cast<long long>(scan_.count));
     for (const std::int64_t size : {scan_.rows, scan_.columns})
-      arguments.require(size >= 1 && size <= 1 << 20, "object", "axes of 1 to 2^20 pixels",
-                        [&] { return number(size); });
+      if (size < 1 || size > 1 << 20)
+        arguments.refuse("object", "axes of 1 to 2^20 pixels, found %lld", static_cast<long long>(size));
     arguments.within<std::int64_t>("probe", scan_.probe, 1, std::min(scan_.rows, scan_.columns));
   }
 
@@ -189,13 +191,11 @@ private:
     corners_.resize(all.size());
     for (std::size_t i = 0; i < all.size(); ++i) {
       const double whole = std::floor(all[i] + 0.5);
-      arguments.require(
-          whole >= 0 && whole <= last(i), "positions",
-          [&] {
-            return std::string(i % 2 == 0 ? "rows" : "columns") + " from -0.5 to below " +
-                   number(last(i) + 0.5) + ", so that the nearest window lies within the object";
-          },
-          [&] { return number(all[i]) + " (position " + number(i / 2) + ")"; });
+      if (!(whole >= 0 && whole <= last(i)))
+        arguments.refuse("positions",
+                         "%s from -0.5 to below %.6g, so that the nearest window lies within the object, "
+                         "found %.6g (position %zu)",
+                         i % 2 == 0 ? "rows" : "columns", last(i) + 0.5, all[i], i / 2);
       corners_[i] = static_cast<int>(whole);
       fractional_ = fractional_ || all[i] != whole;
     }
@@ -216,8 +216,8 @@ private:
     std::vector<double> all(static_cast<std::size_t>(2 * scan_.count));
     download(space, all, positions.data);
     for (std::size_t i = 0; i < all.size(); ++i)
-      arguments.require(is_finite(all[i]), "positions", "finite numbers",
-                        [&] { return number(all[i]) + " (position " + number(i / 2) + ")"; });
+      if (!is_finite(all[i]))
+        arguments.refuse("positions", "finite numbers, found %.6g (position %zu)", all[i], i / 2);
     return all;
   }
 

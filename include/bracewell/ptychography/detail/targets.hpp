@@ -132,4 +132,10 @@ struct Targets {
   }
 };
 
+/// The weight of a pixel that is stored at `index`.
+template <class T, class Storage>
+KOKKOS_FORCEINLINE_FUNCTION T pixel_weight(const Targets<T, Storage>& targets, std::int64_t index, T target) {
+  return targets.pixel_weights ? targets.pixel_weights[index] : targets.masked && target < 0 ? T(0) : T(1);
+}
+
 } // namespace Bracewell::Impl

@@ -33,28 +33,24 @@ inline void check_angles(const Arguments& arguments, const std::vector<double>& 
     least = std::min(least, angle);
     most = std::max(most, angle);
   }
-  arguments.require(!(quarters && most - least > 2 * std::numbers::pi), "geometry.angles", "radians",
-                    [&] { return "degrees (from " + number(least) + " to " + number(most) + ")"; });
+  if (quarters && most - least > 2 * std::numbers::pi)
+    arguments.refuse("geometry.angles", "radians, found degrees (from %.6g to %.6g)", least, most);
 }
 
 /// No weights or one per angle, all finite.
 inline void check_weights(const Arguments& arguments, const std::vector<double>& weights,
                           std::size_t angles) {
-  arguments.require(
-      weights.empty() || weights.size() == angles, "geometry.weights",
-      [&] { return "none or " + number(angles) + ", one per angle"; },
-      [&] { return number(weights.size()); });
+  if (!weights.empty() && weights.size() != angles)
+    arguments.refuse("geometry.weights", "none or %zu, one per angle, found %zu", angles, weights.size());
   for (const double weight : weights)
     arguments.finite("geometry.weights", weight);
 }
 
 /// No shifts or one per angle, within four widths.
 inline void check_shifts(const Arguments& arguments, const ParallelBeamGeometry& geometry) {
-  const std::size_t shifts = geometry.shifts.size();
-  arguments.require(
-      shifts == 0 || shifts == geometry.angles.size(), "geometry.shifts",
-      [&] { return "none or " + number(geometry.angles.size()) + ", one per angle"; },
-      [&] { return number(shifts); });
+  const std::size_t shifts = geometry.shifts.size(), angles = geometry.angles.size();
+  if (shifts != 0 && shifts != angles)
+    arguments.refuse("geometry.shifts", "none or %zu, one per angle, found %zu", angles, shifts);
   for (const double shift : geometry.shifts)
     arguments.within("geometry.shifts", shift, -4.0 * geometry.width, 4.0 * geometry.width, " pixels");
 }
@@ -72,9 +68,9 @@ inline void check_geometry(const Arguments& arguments, const ParallelBeamGeometr
   check_angles(arguments, geometry.angles);
   check_weights(arguments, geometry.weights, geometry.angles.size());
   check_shifts(arguments, geometry);
-  if (geometry.centre)
-    arguments.require(std::abs(*geometry.centre) <= 4.0 * geometry.width, "geometry.centre",
-                      "a pixel within four widths of the detector", [&] { return number(*geometry.centre); });
+  if (geometry.centre && !(std::abs(*geometry.centre) <= 4.0 * geometry.width))
+    arguments.refuse("geometry.centre", "a pixel within four widths of the detector, found %.6g",
+                     *geometry.centre);
 }
 
 /// Detector coordinate of the axis, but for the shifts of views.
@@ -99,18 +95,15 @@ inline std::vector<double> angle_factors(const ParallelBeamGeometry& geometry,
 }
 
 /// The number of slices of projections [S, P, row_values] and images [S, n, n], which have to fit.
-template <class Projection, class Image, class MemorySpace>
-int check_parallel_beam(const Arguments& arguments, std::int64_t angles, int row_values, int image,
-                        const Array<Projection, MemorySpace>& projections,
-                        const Array<Image, MemorySpace>& images) {
-  arguments.require(
-      projections && projections.rank == 3 && projections.extents[1] == angles &&
-          projections.extents[2] == row_values,
-      "projections", [&] { return "[slices, " + number(angles) + ", " + number(row_values) + "]"; },
-      [&] { return projections.shape(); });
+inline int check_parallel_beam(const Arguments& arguments, std::int64_t angles, int row_values, int image,
+                               const ArrayShape& projections, const ArrayShape& images) {
+  if (!projections || projections.rank != 3 || projections.extents[1] != angles ||
+      projections.extents[2] != row_values)
+    arguments.refuse("projections", "[slices, %lld, %d], found %s", static_cast<long long>(angles),
+                     row_values, projections.shape_text().characters);
   const std::int64_t slices = projections.extents[0];
-  arguments.require(slices <= (1 << 20), "projections", "at most 2^20 slices",
-                    [&] { return number(slices); });
+  if (slices > 1 << 20)
+    arguments.refuse("projections", "at most 2^20 slices, found %lld", static_cast<long long>(slices));
   arguments.shape("images", images, {slices, image, image});
   return static_cast<int>(slices);
 }

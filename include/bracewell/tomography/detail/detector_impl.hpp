@@ -5,6 +5,7 @@
 #include <bracewell/impl/memory.hpp>
 #include <bracewell/impl/row_loop.hpp>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 
@@ -120,16 +121,12 @@ struct ExtendRowsTranspose {
 /// Checks rows and longer ones.
 inline void check_extension(const Arguments& arguments, const ArrayShape& rows, const ArrayShape& wider,
                             int offset) {
-  arguments.require(rows && rows.rank == 3 && rows.extents[2] >= 1 && rows.extents[2] < (1 << 30),
-                    "sinograms", "[slices, angles, width]", [&] { return rows.shape(); });
-  const bool fits = wider && wider.rank == 3 && wider.extents[2] < (1 << 30) && offset >= 0;
-  arguments.require(
-      fits && wider.extents[2] >= rows.extents[2] + offset, "wider",
-      [&] {
-        return "rows of " + number(rows.extents[2]) + " values at least, and " + number(offset) +
-               " before them";
-      },
-      [&] { return wider.shape(); });
+  if (rows.rank != 3 || rows.extents[2] < 1 || rows.extents[2] >= 1 << 30)
+    arguments.refuse("sinograms", "[slices, angles, width], found %s", rows.shape_text().characters);
+  if (wider.rank != 3 || wider.extents[2] >= 1 << 30 || offset < 0 ||
+      wider.extents[2] < rows.extents[2] + offset)
+    arguments.refuse("wider", "rows of %lld values at least, and %d before them, found %s",
+                     static_cast<long long>(rows.extents[2]), offset, wider.shape_text().characters);
   arguments.shape("wider", wider, {rows.extents[0], rows.extents[1], wider.extents[2]});
 }
 
@@ -137,9 +134,8 @@ inline void check_extension(const Arguments& arguments, const ArrayShape& rows, 
 inline void check_bins(const Arguments& arguments, const ArrayShape& frames, const ArrayShape& binned,
                        int bin) {
   arguments.within("bin", bin, 1, 64, " pixels");
-  arguments.require(frames && frames.rank == 3 && frames.extents[1] < (1 << 30) &&
-                        frames.extents[2] < (1 << 30),
-                    "frames", "[angles, rows, width]", [&] { return frames.shape(); });
+  if (!frames || frames.rank != 3 || frames.extents[1] >= 1 << 30 || frames.extents[2] >= 1 << 30)
+    arguments.refuse("frames", "[angles, rows, width], found %s", frames.shape_text().characters);
   arguments.shape("binned", binned, {frames.extents[0], frames.extents[1] / bin, frames.extents[2] / bin});
 }
 
@@ -151,9 +147,8 @@ void roll_frames(const ExecutionSpace& space, const Arguments& arguments, const 
   using MemorySpace = typename ExecutionSpace::memory_space;
   const Array<const T, MemorySpace> in(sinograms);
   const Array<T, MemorySpace> out(turned);
-  arguments.require(in && in.rank == 3 && in.extents[0] < (1 << 30) && in.extents[1] < (1 << 30) &&
-                        in.extents[2] < (1 << 30),
-                    "sinograms", "[slices, angles, width]", [&] { return in.shape(); });
+  if (!in || in.rank != 3 || std::max({in.extents[0], in.extents[1], in.extents[2]}) >= 1 << 30)
+    arguments.refuse("sinograms", "[slices, angles, width], found %s", in.shape_text().characters);
   arguments.same_shape("turned", out, in);
   arguments.disjoint({{"turned", out}}, {{"sinograms", in}});
   arguments.finite("options.angle", options.angle);

@@ -7,6 +7,7 @@
 
 #include <Kokkos_Profiling_ScopedRegion.hpp>
 
+#include <algorithm>
 #include <cstdint>
 
 namespace Bracewell::Impl {
@@ -108,10 +109,11 @@ void normalise(const ExecutionSpace& space, const Array<const T, MemorySpace>& i
                const Places& places, const Array<T, MemorySpace>& out, const Options& options,
                const Array<T, MemorySpace>& valid) {
   constexpr Arguments arguments{"normalise_projections"};
-  arguments.require(in && in.rank == 3, "raw", "[angles, slices, width]", [&] { return in.shape(); });
+  if (!in || in.rank != 3)
+    arguments.refuse("raw", "[angles, slices, width], found %s", in.shape_text().characters);
   const std::int64_t P = in.extents[0], S = in.extents[1], n = in.extents[2];
-  arguments.require(P <= (1 << 30) && S <= (1 << 30) && n <= (1 << 30), "raw", "axes of at most 2^30",
-                    [&] { return in.shape(); });
+  if (std::max({P, S, n}) > 1 << 30)
+    arguments.refuse("raw", "axes of at most 2^30, found %s", in.shape_text().characters);
   arguments.shape("sinograms", out, {S, P, n});
   if (valid)
     arguments.shape("valid", valid, {S, P, n});
@@ -119,18 +121,18 @@ void normalise(const ExecutionSpace& space, const Array<const T, MemorySpace>& i
     arguments.shape("dark", shade, {S, n});
   if (places) {
     arguments.shape("places", places, {P});
-    arguments.require(light && light.rank == 3 && light.extents[0] >= 1 && light.extents[0] <= (1 << 20),
-                      "flats", "[frames, slices, width]", [&] { return light.shape(); });
+    if (!light || light.rank != 3 || light.extents[0] < 1 || light.extents[0] > 1 << 20)
+      arguments.refuse("flats", "[frames, slices, width], found %s", light.shape_text().characters);
     arguments.shape("flats", light, {light.extents[0], S, n});
   } else if (light) {
     arguments.shape("flat", light, {S, n});
   }
   arguments.require(light || !shade, "flat", "a View, as there is one of the dark field",
                     "one that is not allocated");
-  arguments.require(
-      options.air_begin >= 0 && options.air_end >= options.air_begin && options.air_end <= n,
-      "options.air_begin, options.air_end", [&] { return "columns within 0 and " + number(n); },
-      [&] { return number(options.air_begin) + " and " + number(options.air_end); });
+  if (options.air_begin < 0 || options.air_end < options.air_begin || options.air_end > n)
+    arguments.refuse("options.air_begin, options.air_end", "columns within 0 and %s, found %s and %s",
+                     Digits(n).characters, Digits(options.air_begin).characters,
+                     Digits(options.air_end).characters);
   arguments.disjoint({{"sinograms", out}, {"valid", valid}},
                      {{"raw", in}, {"dark", shade}, {"flat", light}, {"places", places}});
   if (out.size() == 0)

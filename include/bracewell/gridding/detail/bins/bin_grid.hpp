@@ -27,11 +27,11 @@ struct BinGrid {
 
   GridShape<Dim> grid;
   int width, modulus;
-  int number[Dim];     ///< of bins along an axis
-  int edge[Dim];       ///< of the longest one
-  double inverse[Dim]; ///< of the grid's sizes: divisions would take half of the time of sorting
-  int stride;          ///< of the rows of tiles in scratch memory
-  bool by_cell;        ///< samples of a bin are sorted by the cells of their first taps
+  int number[Dim] = {};     ///< of bins along an axis
+  int edge[Dim] = {};       ///< of the longest one
+  double inverse[Dim] = {}; ///< of the grid's sizes: divisions would take half of the time of sorting
+  int stride = 0;           ///< of the rows of tiles in scratch memory
+  bool by_cell = true;      ///< samples of a bin are sorted by the cells of their first taps
 
   /// @param wanted  edges that bins have about
   /// @param modulus   2; more where bins shorter than width - 1 are wanted, for the sake of small tiles
@@ -39,14 +39,7 @@ struct BinGrid {
   ///                other's banks of scratch memory
   static BinGrid make(const GridShape<Dim>& grid, int width, const int (&wanted)[3], int modulus,
                       int period) {
-    BinGrid bins{.grid = grid,
-                 .width = width,
-                 .modulus = modulus,
-                 .number = {},
-                 .edge = {},
-                 .inverse = {},
-                 .stride = 0,
-                 .by_cell = true};
+    BinGrid bins{grid, width, modulus};
     const int least = (width - 1 + modulus - 2) / (modulus - 1);
     for (int d = 0; d < Dim; ++d) {
       const int size = grid.size[d], most = std::max(wanted[d], least);
@@ -66,19 +59,14 @@ struct BinGrid {
   /// Cells of a tile along an axis, at most.
   KOKKOS_FUNCTION int span(int axis) const { return edge[axis] + width - 1; }
   KOKKOS_FUNCTION int tile_rows() const {
-    int product = 1;
+    int rows = 1;
     for (int d = 1; d < Dim; ++d)
-      product *= span(d);
-    return product;
+      rows *= span(d);
+    return rows;
   }
   KOKKOS_FUNCTION int tile_cells() const { return tile_rows() * stride; }
 
-  KOKKOS_FUNCTION std::int64_t count() const {
-    std::int64_t product = 1;
-    for (int d = 0; d < Dim; ++d)
-      product *= number[d];
-    return product;
-  }
+  KOKKOS_FUNCTION std::int64_t count() const { return product(number); }
 
   /// The first cell of bin `index` along an axis, and the bin of a cell.
   KOKKOS_FUNCTION int first(int index, int axis) const {
@@ -90,12 +78,7 @@ struct BinGrid {
   }
 
   /// Cells of a bin, at most.
-  KOKKOS_FUNCTION std::int64_t bin_cells() const {
-    std::int64_t product = 1;
-    for (int d = 0; d < Dim; ++d)
-      product *= edge[d];
-    return product;
-  }
+  KOKKOS_FUNCTION std::int64_t bin_cells() const { return product(edge); }
 
   /// First cell and number of cells of a bin.
   KOKKOS_FUNCTION void box(std::uint32_t bin, int (&origin)[Dim], int (&length)[Dim]) const {
@@ -119,10 +102,10 @@ struct BinGrid {
 
   /// Bins whose tiles may meet that of one: number `i` of them, which may be the bin itself.
   KOKKOS_FUNCTION int neighbours() const {
-    int product = 1;
+    int all = 1;
     for (int d = 0; d < Dim; ++d)
-      product *= 2 * modulus - 1;
-    return product;
+      all *= 2 * modulus - 1;
+    return all;
   }
   KOKKOS_FUNCTION std::uint32_t neighbour(std::uint32_t bin, int i) const {
     std::uint32_t result = 0, before = 1; // bins before the next one along an axis
@@ -217,9 +200,6 @@ struct TileOnGrid {
       length[d] += bins.width - 1;
   }
 
-  KOKKOS_FUNCTION int wrapped(int cell, int axis) const {
-    return cell < bins.grid.size[axis] ? cell : cell - bins.grid.size[axis];
-  }
   /// Row `row` of a tile as an index in the grid; negative where this bin, not the longest one, has none.
   KOKKOS_FUNCTION std::int64_t row(int row) const {
     std::int64_t result = 0, stride = bins.grid.size[0];
@@ -227,7 +207,7 @@ struct TileOnGrid {
       const int at = d + 1 < Dim ? row % bins.span(d) : row;
       if (at >= length[d])
         return -1;
-      result += stride * wrapped(origin[d] + at, d);
+      result += stride * bins.grid.wrapped(origin[d] + at, d);
       row /= bins.span(d);
       stride *= bins.grid.size[d];
     }

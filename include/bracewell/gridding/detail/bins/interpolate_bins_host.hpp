@@ -69,13 +69,14 @@ private:
       add_row(0, T(1), sums);
     else if constexpr (Dim == 2)
       for (int j = 0; j < problem.kernel.width; ++j)
-        add_row(wrapped(at.first[1] + j, 1), taps.across[1][j], sums);
+        add_row(problem.grid.wrapped(at.first[1] + j, 1), taps.across[1][j], sums);
     else
       for (int k = 0; k < problem.kernel.width; ++k) {
-        const std::int64_t above = std::int64_t(wrapped(at.first[2] + k, 2)) * problem.grid.size[1];
+        const std::int64_t above =
+            std::int64_t(problem.grid.wrapped(at.first[2] + k, 2)) * problem.grid.size[1];
         Numbers plane[parts][pieces] = {};
         for (int j = 0; j < problem.kernel.width; ++j)
-          add_row(above + wrapped(at.first[1] + j, 1), taps.across[1][j], plane);
+          add_row(above + problem.grid.wrapped(at.first[1] + j, 1), taps.across[1][j], plane);
         for (int part = 0; part < parts; ++part)
           for (int p = 0; p < pieces; ++p)
             sums[part][p] += taps.across[2][k] * plane[part][p];
@@ -84,10 +85,6 @@ private:
       return taps.moved(MaxWidth - left).sum(sums[0]) + taps.moved(-left).sum(sums[1]);
     else
       return taps.sum(sums[0]);
-  }
-
-  int wrapped(int cell, int axis) const {
-    return cell < problem.grid.size[axis] ? cell : cell - problem.grid.size[axis];
   }
 };
 

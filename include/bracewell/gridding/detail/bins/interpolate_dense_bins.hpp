@@ -69,10 +69,8 @@ private:
     Complex total(0);
     for (int k = 0; k < (Dim == 3 ? width : 1); ++k) {
       const Complex* row = source + at.first[0];
-      if constexpr (Dim == 3) {
-        const int z = at.first[2] + k, depth = problem.grid.size[2];
-        row += std::int64_t(z < depth ? z : z - depth) * problem.grid.size[1] * stride;
-      }
+      if constexpr (Dim == 3)
+        row += std::int64_t(problem.grid.wrapped(at.first[2] + k, 2)) * problem.grid.size[1] * stride;
       if constexpr (Dim > 1)
         row += at.first[1] * stride;
       Complex plane(0);

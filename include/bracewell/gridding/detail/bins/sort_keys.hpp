@@ -18,7 +18,6 @@
 #include <cstdint>
 #include <string>
 #include <utility>
-#include <vector>
 
 namespace Bracewell::Impl {
 

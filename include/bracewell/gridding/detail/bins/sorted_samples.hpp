@@ -15,8 +15,10 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <limits>
 #include <numeric>
 #include <string>
@@ -38,6 +40,86 @@ struct KeysOfPoints {
       ++not_finite;
     else
       keys[i] = bins.key(at);
+  }
+};
+
+/// First cells and bins of points of a host, some at a time, in loops that compilers make vectors of. Bit for bit those of
+/// PointLocations: the taps of a sample must lie in the tile of its bin.
+template <class T, int Dim>
+struct PointBlock {
+  static constexpr int size = 32;
+
+  double value[Dim][size];
+  int first[Dim][size];
+
+  /// Locates `count` points from number `begin` on. Returns how many are not finite; they are taken for zeros.
+  BRACEWELL_INLINE_FOR_TARGET int locate(const PointLocations<T, Dim>& where, std::int64_t begin, int count) {
+    const PointArray points = where.points;
+    if (points.data) {
+      const double* row = points.data + begin * points.strides[0];
+      for (int i = 0; i < count; ++i, row += points.strides[0])
+        for (int d = 0; d < Dim; ++d)
+          value[d][i] = row[d * points.strides[1]];
+    } else {
+      for (int i = 0; i < count; ++i)
+        for (int d = 0; d < Dim; ++d)
+          value[d][i] = points(begin + i, d);
+    }
+    for (int d = 0; d < Dim; ++d)
+      std::fill(value[d] + count, value[d] + size, 0.);
+    constexpr std::int64_t exponent = 0x7ff0000000000000, no_int = std::int64_t(1023 + 30) << 52;
+    std::int64_t no_ints = 0;
+    for (int d = 0; d < Dim; ++d) {
+      std::int64_t bits[size];
+      std::memcpy(bits, value[d], sizeof bits);
+      for (int i = 0; i < size; ++i)
+        no_ints |= (bits[i] & exponent) >= no_int ? std::int64_t(1) : std::int64_t(0);
+    }
+    const int not_finite = no_ints != 0 ? reduce() : 0;
+    for (int d = 0; d < Dim; ++d) {
+      const int whole = where.grid.size[d];
+      const double cells = whole, half = 0.5 * where.width;
+      for (int i = 0; i < size; ++i) {
+        const double x = (value[d][i] - down(value[d][i])) * cells;
+        const int lower = -down(half - x);
+        first[d][i] = lower + (lower < 0 ? whole : 0) - (lower >= whole ? whole : 0);
+      }
+    }
+    return not_finite;
+  }
+
+  /// floor of what an int has room for.
+  BRACEWELL_INLINE_FOR_TARGET static int down(double x) {
+    const int whole = static_cast<int>(x);
+    return whole - (whole > x ? 1 : 0);
+  }
+  /// Large numbers to less than 1, which is exact. Counts points that are not finite.
+  [[gnu::noinline]] int reduce() {
+    int result = 0;
+    for (int i = 0; i < size; ++i) {
+      bool finite = true;
+      for (auto& axis : value) {
+        finite = finite && is_finite(axis[i]);
+        if (!is_finite(axis[i]))
+          axis[i] = 0;
+        else if (std::abs(axis[i]) >= 1 << 29) // as this does not round
+          axis[i] -= std::floor(axis[i]);
+      }
+      result += finite ? 0 : 1;
+    }
+    return result;
+  }
+
+  /// The bins of all, as BinGrid::bin_of.
+  BRACEWELL_INLINE_FOR_TARGET void find_bins(const BinGrid<Dim>& bins, int (&found)[size]) const {
+    for (int i = 0; i < size; ++i)
+      found[i] = 0;
+    for (int d = Dim - 1; d >= 0; --d) {
+      const double number = bins.number[d], inverse = bins.inverse[d];
+      const int before = bins.number[d];
+      for (int i = 0; i < size; ++i)
+        found[i] = found[i] * before + static_cast<int>(((first[d][i] + 1.) * number - 0.5) * inverse);
+    }
   }
 };
 
@@ -126,9 +208,22 @@ struct PartsOfPoints {
   BRACEWELL_INLINE_FOR_TARGET void run(std::int64_t part, std::int64_t* not_finite) const {
     const auto [where_, bins_] = std::pair(where, bins); // no store changes them: they stay in registers
     std::uint32_t* const mine = places + part * bins.count();
+    const std::int64_t end = begin(part + 1);
+    if constexpr (bytes > 16) {
+      PointBlock<T, Dim> block;
+      int found[block.size];
+      for (std::int64_t i = begin(part); i < end; i += block.size) {
+        const int count = static_cast<int>(std::min<std::int64_t>(block.size, end - i));
+        *not_finite += block.locate(where_, i, count);
+        block.find_bins(bins_, found);
+        for (int j = 0; j < count; ++j)
+          ++mine[keys[i + j] = static_cast<std::uint32_t>(found[j])];
+      }
+      return;
+    }
     Location<T, Dim> at = {};
-    for (std::int64_t i = begin(part); i < begin(part + 1); ++i)
-      if (where_.template locate<(bytes > 16)>(i, at))
+    for (std::int64_t i = begin(part); i < end; ++i)
+      if (where_.locate(i, at))
         ++mine[keys[i] = bins_.bin_of(at)];
       else
         ++*not_finite;

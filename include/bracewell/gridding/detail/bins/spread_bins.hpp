@@ -52,7 +52,7 @@ struct JoinTiles {
       return;
     const std::int64_t row = tile.row(cell / bins.stride);
     if (row >= 0)
-      grid[bin % slices * bins.grid.elements() + row + tile.wrapped(tile.origin[0] + x, 0)] += sum;
+      grid[bin % slices * bins.grid.elements() + row + bins.grid.wrapped(tile.origin[0] + x, 0)] += sum;
   }
 };
 
@@ -139,29 +139,20 @@ void join_tiles(const Space& space, const SortedSamples<Space, T, Dim>& sorted, 
                 functor);
 }
 
-/// Makes the grid zero, calls launch(begin, end) for all tasks, and joins the tiles of divided bins. On GPUs tasks wait for each
-/// other (TaskOrder): no colour waits for the last task of the one before it.
-template <class Space, class T, int Dim, class Launch>
-void in_one_launch(const Space& space, const SortedSamples<Space, T, Dim>& sorted, std::int64_t slices,
-                   Kokkos::complex<T>* grid, const Launch& launch) {
-  clear(space, "Bracewell::Gridding::zero", grid, slices * sorted.bins.grid.elements());
-  launch(0, static_cast<int>(sorted.tasks.size()));
-  for (int colour = 0; colour < BinGrid<Dim>::most_colours; ++colour)
-    join_tiles(space, sorted, slices, grid, colour);
-}
-
 /// GriddingStrategy::Bins: makes the grid zero, then calls launch(begin, end) for the tasks of one colour after
 /// the other (with the first colour for all that have slots) and joins the tiles of its divided bins. A host's only thread
-/// takes all tasks in this order.
+/// takes all tasks in this order. So does a GPU where tasks wait for each other (TaskOrder), `in_one_launch`: no colour waits
+/// for the last task of the one before it.
 template <class Space, class T, int Dim, class Launch>
 void for_each_colour(const Space& space, const SortedSamples<Space, T, Dim>& sorted, std::int64_t slices,
-                     Kokkos::complex<T>* grid, const Launch& launch) {
-  if (space.concurrency() == 1)
-    return in_one_launch(space, sorted, slices, grid, launch);
+                     Kokkos::complex<T>* grid, const Launch& launch, bool in_one_launch = false) {
+  in_one_launch = in_one_launch || space.concurrency() == 1;
   clear(space, "Bracewell::Gridding::zero", grid, slices * sorted.bins.grid.elements());
+  if (in_one_launch)
+    launch(0, static_cast<int>(sorted.tasks.size()));
   for (int colour = 0; colour < BinGrid<Dim>::most_colours; ++colour) {
     const int* const end = sorted.task_end.data() + colour;
-    if (const int begin = colour == 0 ? 0 : end[0]; begin < end[1])
+    if (const int begin = colour == 0 ? 0 : end[0]; !in_one_launch && begin < end[1])
       launch(begin, end[1]);
     join_tiles(space, sorted, slices, grid, colour);
   }

@@ -53,12 +53,9 @@ struct SpreadBinsGpu : SpreadBins<Space, width, T, Dim> {
       launch_teams(space, "Bracewell::Gridding::spread_bins", (end - begin) * static_cast<int>(slices),
                    bin_scratch_bytes(functor.bins, sizeof(T)) + 64, functor);
     };
-    if constexpr (has_chip_memory<Space>) {
+    if constexpr (has_chip_memory<Space>)
       functor.task_order = plan.sorted.start(space, slices);
-      in_one_launch(space, plan.sorted, slices, grid, launch_tasks);
-    } else {
-      for_each_colour(space, plan.sorted, slices, grid, launch_tasks);
-    }
+    for_each_colour(space, plan.sorted, slices, grid, launch_tasks, has_chip_memory<Space>);
   }
 
   template <class Team>
@@ -221,7 +218,7 @@ private:
                                    const Complex* tile) const {
     Complex* const target = grid + slice * problem.grid.elements();
     for (int x = rank % 32; x < place.length[0]; x += 32) {
-      const int column = place.wrapped(place.origin[0] + x, 0);
+      const int column = bins.grid.wrapped(place.origin[0] + x, 0);
       for (int first = rank / 32; first < bins.tile_rows(); first += rows_at_once * warps) {
         Complex sums[rows_at_once];
         std::int64_t rows[rows_at_once];

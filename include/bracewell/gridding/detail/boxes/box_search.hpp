@@ -71,10 +71,39 @@ protected:
           size(first + most_bins), begin(size + most_bins) {}
     KOKKOS_FUNCTION void* end() const { return begin + most_bins + 1; }
   };
-  /// Bytes of it beside those of the samples that are worked upon, and of each of these.
-  static constexpr std::size_t search_bytes = batch * sizeof(Reaching) + (32 + 2 * dimensions) * sizeof(int) +
-                                              (3 * most_bins + 1) * sizeof(std::uint32_t);
-  static constexpr std::size_t search_bytes_of_sample = sizeof(Reaching);
+
+  /// What a Kernel has of it: `values` and `stride` weights of a sample, `cells` of blocks on their way to the grid, and
+  /// `padding` numbers behind the lists.
+  template <int stride, int values_, int cells, int padding>
+  struct Layout {
+    using Complex = Kokkos::complex<T>;
+    static constexpr std::size_t bytes_of_weights = stride * sizeof(T) + values_ * sizeof(Complex);
+    static constexpr std::size_t bytes_of_sample =
+        bytes_of_weights + sizeof(int) + warps * sizeof(std::uint16_t) + sizeof(Reaching);
+    static constexpr std::size_t other_bytes =
+        bytes_of_weights + cells * sizeof(Complex) + batch * sizeof(Reaching) +
+        (32 + 2 * dimensions) * sizeof(int) + (3 * most_bins + 1) * sizeof(std::uint32_t) +
+        warps * padding * sizeof(std::uint16_t) + 64;
+    /// Samples that are prepared together, at most.
+    static constexpr int room = static_cast<int>((team_scratch - other_bytes) / bytes_of_sample);
+
+    template <int chunk>
+    struct Scratch {
+      T* weights;      ///< [chunk + 1, stride], of the last one zeros
+      Complex* values; ///< [chunk + 1, values], likewise
+      Complex* tiles;  ///< [cells]: blocks on their way to the grid
+      SearchScratch<chunk> search;
+      int* corners;         ///< [chunk]: see packed; an axis is a byte
+      std::uint16_t* lists; ///< [warps, chunk + padding]: samples that reach the block of a warp
+
+      KOKKOS_FUNCTION explicit Scratch(void* memory)
+          : weights(static_cast<T*>(memory)),
+            values(reinterpret_cast<Complex*>(weights + (chunk + 1) * stride)),
+            tiles(values + (chunk + 1) * values_), search(tiles + cells),
+            corners(static_cast<int*>(search.end())),
+            lists(reinterpret_cast<std::uint16_t*>(corners + chunk)) {}
+    };
+  };
 
 #if defined(__CUDA_ARCH__) || defined(__HIP_DEVICE_COMPILE__)
   /// First cell of the box, and how many it has: less than others at the end of the grid.

@@ -37,12 +37,8 @@ struct SpreadMatrixBoxes
 
 private:
   friend Search;
-  static constexpr std::size_t bytes_of_sample = stride * sizeof(T) + sizeof(Complex) + sizeof(int) +
-                                                 warps * sizeof(std::uint16_t) +
-                                                 Search::search_bytes_of_sample;
-  static constexpr std::size_t other_bytes = stride * sizeof(T) + sizeof(Complex) + Search::search_bytes +
-                                             warps * padding * sizeof(std::uint16_t) + 64;
-  static constexpr int room = static_cast<int>((team_scratch - other_bytes) / bytes_of_sample);
+  using Layout = typename Search::template Layout<stride, 1, 0, padding>;
+  static constexpr int room = Layout::room;
   /// Samples that are prepared together, at most: so many that few lanes, of which each has an axis of one at a time,
   /// are idle.
   static constexpr int rounds = room * dimensions / chip_team_size,
@@ -51,19 +47,7 @@ private:
                                    : room;
   static_assert(rounds > 0);
 
-  struct Scratch {
-    T* weights;      ///< [chunk + 1, stride], of the last one zeros
-    Complex* values; ///< [chunk + 1], likewise
-    typename Search::template SearchScratch<chunk> search;
-    int* corners;         ///< [chunk]: see packed; an axis is a byte
-    std::uint16_t* lists; ///< [warps, chunk + padding]: samples that reach the block of a warp
-
-    KOKKOS_FUNCTION explicit Scratch(void* memory)
-        : weights(static_cast<T*>(memory)),
-          values(reinterpret_cast<Complex*>(weights + (chunk + 1) * stride)), search(values + chunk + 1),
-          corners(static_cast<int*>(search.end())), lists(reinterpret_cast<std::uint16_t*>(corners + chunk)) {
-    }
-  };
+  using Scratch = typename Layout::template Scratch<chunk>;
 
 #if defined(__CUDA_ARCH__) || defined(__HIP_DEVICE_COMPILE__)
   using typename Search::Box;

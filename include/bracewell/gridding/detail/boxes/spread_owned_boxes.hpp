@@ -43,30 +43,10 @@ struct SpreadOwnedBoxes : BoxSearch<SpreadOwnedBoxes<Space, MaxWidth, T>, Space,
 
 private:
   friend Search;
-  static constexpr std::size_t tiles_bytes = warps * slices_at_once * tile_stride * sizeof(Complex);
-  static constexpr std::size_t bytes_of_weights = stride * sizeof(T) + slices_at_once * sizeof(Complex);
-  static constexpr std::size_t bytes_of_sample =
-      bytes_of_weights + sizeof(int) + warps * sizeof(std::uint16_t) + Search::search_bytes_of_sample;
-  static constexpr std::size_t other_bytes =
-      bytes_of_weights + tiles_bytes + Search::search_bytes + warps * 2 * groups * sizeof(std::uint16_t) + 64;
-  /// Samples that are prepared together, at most.
-  static constexpr int chunk = static_cast<int>((team_scratch - other_bytes) / bytes_of_sample);
-
-  struct Scratch {
-    T* weights;      ///< [chunk + 1, stride], of the last one zeros
-    Complex* values; ///< [chunk + 1, slices], likewise
-    Complex* tiles;  ///< [warps, slices, tile_stride]: blocks on their way to the grid
-    typename Search::template SearchScratch<chunk> search;
-    int* corners;         ///< [chunk]: see packed
-    std::uint16_t* lists; ///< [warps, chunk + 2 groups]: samples that reach the block of a warp
-
-    KOKKOS_FUNCTION explicit Scratch(void* memory)
-        : weights(static_cast<T*>(memory)),
-          values(reinterpret_cast<Complex*>(weights + (chunk + 1) * stride)),
-          tiles(values + (chunk + 1) * slices_at_once), search(tiles + warps * slices_at_once * tile_stride),
-          corners(static_cast<int*>(search.end())), lists(reinterpret_cast<std::uint16_t*>(corners + chunk)) {
-    }
-  };
+  using Layout = typename Search::template Layout<stride, slices_at_once,
+                                                  warps * slices_at_once * tile_stride, 2 * groups>;
+  static constexpr int chunk = Layout::room; ///< samples that are prepared together, at most
+  using Scratch = typename Layout::template Scratch<chunk>;
 
 #if defined(__CUDA_ARCH__) || defined(__HIP_DEVICE_COMPILE__)
   using typename Search::Box;

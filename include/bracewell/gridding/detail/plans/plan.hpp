@@ -199,20 +199,17 @@ private:
 
 /// Plans of Gridding and NonuniformFFT for other classes of the library, whose names errors have.
 struct NamedPlans {
-  template <class Plan, class Space, class Points, class Shape>
-  static Plan make(const Arguments& arguments, const Space& space, const Points& points, const Shape& shape,
-                   const GriddingOptions& options) {
-    return Plan(arguments, space, points, shape, options);
+  template <class Plan, class... Others>
+  static Plan make(const Arguments& arguments, const Others&... others) {
+    return Plan(arguments, others...);
   }
-  template <class Plan, class Space, class Points, class Shape>
-  static Shape grid_shape(const Arguments& arguments, const Space& space, const Points& points,
-                          const Shape& shape, const GriddingOptions& options) {
-    return Plan::grid_shape(arguments, space, points, shape, options);
+  template <class Plan, class... Others>
+  static auto grid_shape(const Arguments& arguments, const Others&... others) {
+    return Plan::grid_shape(arguments, others...);
   }
-  template <class Plan, class Space, class Points, class Shape>
-  static std::size_t bytes_needed(const Arguments& arguments, const Space& space, const Points& points,
-                                  const Shape& shape, const GriddingOptions& options) {
-    return Plan::bytes_needed(arguments, space, points, shape, options);
+  template <class Plan, class... Others>
+  static std::size_t bytes_needed(const Arguments& arguments, const Others&... others) {
+    return Plan::bytes_needed(arguments, others...);
   }
   template <class Plan, class Space, class Points>
   static void set_points(const Arguments& arguments, Plan& plan, const Space& space, const Points& points) {

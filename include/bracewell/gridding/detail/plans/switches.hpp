@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include <bracewell/gridding/detail/bins/interpolate_bin_tiles.hpp>
 #include <bracewell/gridding/detail/bins/interpolate_bins_gpu.hpp>
 #include <bracewell/gridding/detail/bins/interpolate_bins_host.hpp>
 #include <bracewell/gridding/detail/bins/interpolate_dense_bins.hpp>

@@ -28,7 +28,7 @@ struct InterpolateTiles {
 
   SpreadingProblem<T, 2> problem;
   TapTable<T, most_width> taps;
-  TileGrid<Edges, 2> tiles;
+  TileGrid<2> tiles;
   const std::uint32_t* list;
   const TileTask* tasks;
   const Complex* grid;
@@ -130,9 +130,8 @@ private:
                             Complex* values) const {
     const GridShape<2>& shape = problem.grid;
     for (int cell = lane; cell < cells; cell += lanes) {
-      int x = origin[0] + cell % across, y = origin[1] + cell / across;
-      x -= x >= shape.size[0] ? shape.size[0] : 0;
-      y -= y >= shape.size[1] ? shape.size[1] : 0;
+      const int x = shape.wrapped(origin[0] + cell % across, 0);
+      const int y = shape.wrapped(origin[1] + cell / across, 1);
       const Complex* const source = grid + std::int64_t(y) * shape.size[0] + x;
       BRACEWELL_UNROLL_FOR (int s = group; s < lanes; s += groups)
         if (first_slice + s < problem.slices)

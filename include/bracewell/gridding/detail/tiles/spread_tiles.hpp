@@ -15,7 +15,7 @@ struct JoinPartialSums {
   static constexpr int lanes = gpu_gridding_tuning.tile_slices;
 
   SpreadingProblem<T, Dim> problem;
-  TileGrid<Edges, Dim> tiles;
+  TileGrid<Dim> tiles;
   const SplitTile* split;
   int slice_chunks;
   const Kokkos::complex<T>* partial;
@@ -77,7 +77,7 @@ struct SpreadTiles {
 
   SpreadingProblem<T, Dim> problem;
   TapTable<T, MaxWidth> taps;
-  TileGrid<Edges, Dim> tiles;
+  TileGrid<Dim> tiles;
   const std::uint32_t* list;
   const TileTask* tasks;
   int slice_chunks;

@@ -23,8 +23,10 @@ struct TileEdges {
 };
 
 /// The tiles of a grid, and those that a sample reaches.
-template <class Edges, int Dim>
+template <int Dim>
 struct TileGrid {
+  using Edges = TileEdges<Dim>;
+
   GridShape<Dim> grid;
   int tiles[Dim];
 
@@ -35,12 +37,7 @@ struct TileGrid {
     return result;
   }
 
-  std::int64_t count() const {
-    std::int64_t product = 1;
-    for (int d = 0; d < Dim; ++d)
-      product *= tiles[d];
-    return product;
-  }
+  std::int64_t count() const { return product(tiles); }
 
   KOKKOS_FUNCTION void origin(std::int32_t tile, int (&first)[Dim]) const {
     for (int d = 0; d < Dim; ++d) {
@@ -80,9 +77,9 @@ struct TileGrid {
 };
 
 /// Counts the samples of every tile, and lists them.
-template <class Edges, class Locations, int Dim>
+template <class Locations, int Dim>
 struct ListSamples {
-  TileGrid<Edges, Dim> tiles;
+  TileGrid<Dim> tiles;
   Locations locations; ///< locations[point]
   int width;
   std::int64_t* cursor;          ///< [tiles]
@@ -197,7 +194,7 @@ struct TileLists {
   template <class Value>
   using Vector = Kokkos::View<Value*, Space>;
 
-  TileGrid<Edges, Dim> tiles = {};
+  TileGrid<Dim> tiles = {};
   Vector<std::uint32_t> list;
   Vector<TileTask> tasks;
   Vector<SplitTile> split;
@@ -206,14 +203,14 @@ struct TileLists {
 
   /// Lists samples that have their locations, for plans of so many slices.
   void list_samples(const Space& space, const SpreadingProblem<T, Dim>& problem) {
-    tiles = TileGrid<Edges, Dim>::make(problem.grid);
+    tiles = TileGrid<Dim>::make(problem.grid);
     const std::int64_t count = tiles.count();
     const Vector<std::int64_t> counts(Kokkos::view_alloc(space, "Bracewell::Gridding::tile_counts"), count);
     const auto cursor = device_vector<std::int64_t>(space, "Bracewell::Gridding::tile_cursors", count);
     const auto begin = device_vector<std::int64_t>(space, "Bracewell::Gridding::tile_begin", count + 1);
     using Points = Kokkos::RangePolicy<Space, Kokkos::IndexType<std::int64_t>>;
-    ListSamples<Edges, const Location<T, Dim>*, Dim> lister{tiles, problem.locations, problem.kernel.width,
-                                                            counts.data()};
+    ListSamples<const Location<T, Dim>*, Dim> lister{tiles, problem.locations, problem.kernel.width,
+                                                     counts.data()};
     launch_kernel("Bracewell::Gridding::count_samples", Points(space, 0, problem.points), lister);
     Kokkos::parallel_scan("Bracewell::Gridding::first_of_tiles", Points(space, 0, count + 1),
                           FirstOfTiles{counts.data(), begin.data(), cursor.data(), count});
@@ -253,12 +250,12 @@ struct TileLists {
   /// What memory_bytes() would be. It counts samples but does not list them.
   static std::size_t bytes_needed(const Space& space, const PointLocations<T, Dim>& where,
                                   std::int64_t points, std::int64_t slices) {
-    const auto tiles = TileGrid<Edges, Dim>::make(where.grid);
+    const auto tiles = TileGrid<Dim>::make(where.grid);
     const std::int64_t count = tiles.count();
     const Vector<std::int64_t> counts(Kokkos::view_alloc(space, "Bracewell::Gridding::tile_counts"), count);
     launch_kernel("Bracewell::Gridding::count_samples",
                   Kokkos::RangePolicy<Space, Kokkos::IndexType<std::int64_t>>(space, 0, points),
-                  ListSamples<Edges, PointLocations<T, Dim>, Dim>{tiles, where, where.width, counts.data()});
+                  ListSamples<PointLocations<T, Dim>, Dim>{tiles, where, where.width, counts.data()});
     std::vector<std::int64_t> begin(static_cast<std::size_t>(count + 1));
     copy_to_host(space, counts.data(), counts.size(), &begin[1]);
     space.fence("Bracewell::Gridding: tile sizes are needed on the host");

@@ -2,14 +2,12 @@
 #pragma once
 
 #include <bracewell/array.hpp>
-#include <bracewell/gridding/detail/toeplitz/transfer_function.hpp>
 #include <bracewell/impl/chip_teams.hpp>
 #include <bracewell/impl/line_fft.hpp>
 #include <bracewell/impl/line_steps.hpp>
 #include <bracewell/impl/memory.hpp>
 #include <bracewell/impl/row_loop.hpp>
 #include <bracewell/impl/unroll.hpp>
-#include <bracewell/version.hpp>
 
 #include <Kokkos_Core.hpp>
 
@@ -188,6 +186,45 @@ struct ToeplitzColumns {
   }
 };
 
+/// The frequencies of a line in the order in which StepPasses leaves them where lanes of a team have neighbouring groups.
+struct LineOrder {
+  int first, second, groups;
+
+  template <class Steps>
+  static constexpr LineOrder of(Steps) {
+    return {Steps::first, Steps::second, Steps::groups};
+  }
+  KOKKOS_FUNCTION int frequency(int position) const {
+    const int group = position % groups;
+    return group / second + first * (group % second) + position / groups * groups;
+  }
+};
+
+/// The transfer function as ToeplitzColumns takes it (TransferFunction), by columns.
+template <class T>
+struct OrderedTransferFunction {
+  LineOrder rows, columns; ///< of a line along the rows, and along the columns
+  int row_length, column_length;
+  const Kokkos::complex<T>* transform; ///< [column_length, row_length] of the response
+  T* values;
+  bool even;
+  T factor;
+
+  template <class Member>
+  KOKKOS_FUNCTION void operator()(std::int64_t column, const Member& member) const {
+    const int x = rows.frequency(static_cast<int>(column)), opposite = x == 0 ? 0 : row_length - x;
+    Kokkos::parallel_for(Kokkos::ThreadVectorRange(member, column_length), [&](int position) {
+      const int y = columns.frequency(position);
+      T value = transform[std::int64_t(y) * row_length + x].real();
+      if (even)
+        value =
+            T(0.5) *
+            (value + transform[std::int64_t(y == 0 ? 0 : column_length - y) * row_length + opposite].real());
+      values[column * column_length + position] = factor * value;
+    });
+  }
+};
+
 /// Numbers of the longest lines that ToeplitzRows and ToeplitzColumns are compiled for.
 inline constexpr int most_toeplitz_line = 8192;
 
@@ -249,16 +286,15 @@ public:
                                      sizes.rows, sizes.columns,
                                      transform,  transfer_.data(),
                                      real,       T(1. / sizes.rows / sizes.columns)};
-    visit_line_steps(sizes.rows, [&](auto steps) {
-      order.rows = LineOrder::of(steps);
-      rows_ = device_copy(space, "Bracewell::ToeplitzNormal::roots",
-                          StepPasses<T, decltype(steps)>::write_roots());
-    });
-    visit_line_steps(sizes.columns, [&](auto steps) {
-      order.columns = LineOrder::of(steps);
-      columns_ = device_copy(space, "Bracewell::ToeplitzNormal::roots",
-                             StepPasses<T, decltype(steps)>::write_roots());
-    });
+    const auto prepare = [&](int size, LineOrder& line, auto& roots) {
+      visit_line_steps(size, [&](auto steps) {
+        line = LineOrder::of(steps);
+        roots = device_copy(space, "Bracewell::ToeplitzNormal::roots",
+                            StepPasses<T, decltype(steps)>::write_roots());
+      });
+    };
+    prepare(sizes.rows, order.rows, rows_);
+    prepare(sizes.columns, order.columns, columns_);
     for_each_row(space, "Bracewell::ToeplitzNormal::transfer_function", sizes.rows, order);
   }
 
@@ -275,13 +311,15 @@ public:
   void execute(const Space& space, const Value* images, Value* results, std::int64_t slices) const {
     const std::int64_t count = real ? (slices + 1) / 2 : slices;
     const ToeplitzBlocks blocks = blocks_of(sizes_);
-    visit(sizes_.rows, [&](auto steps) {
-      using Steps = decltype(steps);
-      launch_on_chip(space, "Bracewell::ToeplitzNormal::rows", static_cast<int>(count * shape_[0]),
-                     Steps::template bytes<T>,
-                     ToeplitzRows<Value, Steps, false>{images, spectra_.data(), slices, shape_[0], shape_[1],
-                                                       blocks, rows_.data()});
-    });
+    const auto transform_rows = [&]<bool back>(const char* label, auto* of_images) {
+      visit(sizes_.rows, [&](auto steps) {
+        using Steps = decltype(steps);
+        launch_on_chip(space, label, static_cast<int>(count * shape_[0]), Steps::template bytes<T>,
+                       ToeplitzRows<Value, Steps, back>{of_images, spectra_.data(), slices, shape_[0],
+                                                        shape_[1], blocks, rows_.data()});
+      });
+    };
+    transform_rows.template operator()<false>("Bracewell::ToeplitzNormal::rows", images);
     visit(sizes_.columns, [&](auto steps) {
       using Steps = decltype(steps);
       constexpr int columns = toeplitz_columns<T, Steps>();
@@ -291,13 +329,7 @@ public:
                      ToeplitzColumns<T, Steps, columns>{spectra_.data(), transfer_.data(), count, shape_[0],
                                                         blocks, columns_.data()});
     });
-    visit(sizes_.rows, [&](auto steps) {
-      using Steps = decltype(steps);
-      launch_on_chip(space, "Bracewell::ToeplitzNormal::rows_back", static_cast<int>(count * shape_[0]),
-                     Steps::template bytes<T>,
-                     ToeplitzRows<Value, Steps, true>{results, spectra_.data(), slices, shape_[0], shape_[1],
-                                                      blocks, rows_.data()});
-    });
+    transform_rows.template operator()<true>("Bracewell::ToeplitzNormal::rows_back", results);
   }
 
 private:

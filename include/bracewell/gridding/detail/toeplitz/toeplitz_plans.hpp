@@ -2,7 +2,7 @@
 #pragma once
 
 #include <bracewell/fft/plan.hpp>
-#include <bracewell/gridding/detail/toeplitz/transfer_function.hpp>
+#include <bracewell/impl/image_on_grid.hpp>
 #include <bracewell/impl/memory.hpp>
 
 #include <algorithm>
@@ -10,21 +10,69 @@
 
 namespace Bracewell::Impl {
 
-/// Complex grids of any number of axes, one after the other.
-template <class Space, int Dim, class Element>
-auto toeplitz_grids(Element* data, std::int64_t slices, const std::array<int, Dim>& shape) {
-  using DataType = std::conditional_t<Dim == 2, Element***, Element****>;
-  using View = Kokkos::View<DataType, Kokkos::LayoutRight, Space, Kokkos::MemoryTraits<Kokkos::Unmanaged>>;
-  if constexpr (Dim == 2)
-    return View(data, slices, shape[0], shape[1]);
-  else
-    return View(data, slices, shape[0], shape[1], shape[2]);
-}
+/// Transfer function of a convolution whose response is the complex conjugate of itself mirrored, so that it
+/// is real: of the response's transform, by rows. For real images, to which the response's real part applies,
+/// the even part, in half spectra.
+template <class T, int Dim>
+struct TransferFunction {
+  GridShape<Dim> grid, stored; ///< sizes of the transform and of the transfer function
+  const Kokkos::complex<T>* transform;
+  T* values;
+  bool even;
+  T factor;
+
+  template <class Member>
+  KOKKOS_FUNCTION void operator()(std::int64_t row, const Member& member) const {
+    std::int64_t rest = row, here = 0, opposite = 0, stride = 1;
+    for (int d = 1; d < Dim; ++d) {
+      const std::int64_t k = rest % grid.size[d];
+      rest /= grid.size[d];
+      here += stride * k;
+      opposite += stride * (k == 0 ? 0 : grid.size[d] - k);
+      stride *= grid.size[d];
+    }
+    const Kokkos::complex<T>*const source = transform + here * grid.size[0], *const mirrored =
+                                                                                 transform +
+                                                                                 opposite * grid.size[0];
+    Kokkos::parallel_for(Kokkos::ThreadVectorRange(member, stored.size[0]), [&](int k) {
+      T value = source[k].real();
+      if (even)
+        value = T(0.5) * (value + mirrored[k == 0 ? 0 : grid.size[0] - k].real());
+      values[row * stored.size[0] + k] = factor * value;
+    });
+  }
+};
+
+/// Spectra of slices, times a transfer function.
+template <class T>
+struct MultiplySpectra {
+  const T* transfer;
+  Kokkos::complex<T>* spectra;
+  int columns;
+  std::int64_t rows; ///< of a spectrum
+
+  template <class Member>
+  KOKKOS_FUNCTION void operator()(std::int64_t row, const Member& member) const {
+    const T* const factors = transfer + row % rows * columns;
+    Kokkos::complex<T>* const values = spectra + row * columns;
+    Kokkos::parallel_for(Kokkos::ThreadVectorRange(member, columns), [&](int k) { values[k] *= factors[k]; });
+  }
+};
+
+/// Real weights as samples; 1 without weights.
+template <class T>
+struct WeightsAsSamples {
+  const T* weights;
+  Kokkos::complex<T>* samples;
+
+  KOKKOS_FUNCTION void operator()(std::int64_t i) const { samples[i] = weights ? weights[i] : T(1); }
+};
 
 /// The machine of ToeplitzNormal over FFT plans: images are padded, transformed, multiplied, transformed back, cropped.
 template <class Space, int Dim, class Value>
 class ToeplitzPlans {
   using T = typename RealOf<Value>::type;
+  using MemorySpace = typename Space::memory_space;
   using Complex = Kokkos::complex<T>;
   using Shape = std::array<int, Dim>;
   static constexpr bool real = std::is_same_v<Value, T>;
@@ -61,9 +109,7 @@ public:
   std::size_t memory_bytes() const { return bytes_of(ones_, transfer_, grids_, spectra_, workspace_); }
   static std::size_t bytes_needed(const Space& space, const Shape& image, const Shape& grid,
                                   std::int64_t slices) {
-    std::size_t cells = sizeof(Value);
-    for (const int size : grid)
-      cells *= static_cast<std::size_t>(size);
+    const std::size_t cells = sizeof(Value) * static_cast<std::size_t>(product(grid));
     const auto many = static_cast<std::size_t>(slices),
                spectrum = static_cast<std::size_t>(frequencies(grid));
     const FFTOptions back{.direction = FFTDirection::Backward};
@@ -84,7 +130,7 @@ public:
     forward_.execute(space, grids(), spectra(), workspace_);
     const auto rows = layout.grid_rows();
     for_each_row(space, "Bracewell::ToeplitzNormal::multiply", slices * rows,
-                 MultiplySpectra<T>{transfer_.data(), spectra().data(),
+                 MultiplySpectra<T>{transfer_.data(), spectra().data,
                                     static_cast<int>(frequencies(grid_) / rows), rows});
     backward_.execute(space, spectra(), grids(), workspace_);
     crop_grids(space, "Bracewell::ToeplitzNormal::crop", layout, grids_.data(), slices,
@@ -94,15 +140,13 @@ public:
 private:
   /// Elements of a spectrum.
   static std::int64_t frequencies(const Shape& grid) {
-    std::int64_t product = real ? grid[Dim - 1] / 2 + 1 : grid[Dim - 1];
-    for (int d = 0; d < Dim - 1; ++d)
-      product *= grid[std::size_t(d)];
-    return product;
+    const int row = grid[Dim - 1];
+    return product(grid) / row * (real ? row / 2 + 1 : row);
   }
   ImageOnGrid<T, Dim> layout() const { return ImageOnGrid<T, Dim>::make(image_, grid_, ones_.data()); }
   std::int64_t elements() const { return layout().grid.elements(); }
 
-  auto grids() const { return toeplitz_grids<Space, Dim>(grids_.data(), slices_, grid_); }
+  auto grids() const { return slices_of<MemorySpace>(grids_.data(), slices_, grid_); }
   /// Complex values are transformed in place.
   auto spectra() const {
     if constexpr (!real) {
@@ -110,7 +154,7 @@ private:
     } else {
       Shape half = grid_;
       half[Dim - 1] = half[Dim - 1] / 2 + 1;
-      return toeplitz_grids<Space, Dim>(spectra_.data(), slices_, half);
+      return slices_of<MemorySpace>(spectra_.data(), slices_, half);
     }
   }
 

@@ -81,33 +81,17 @@ struct FoundPoses {
   std::vector<std::int64_t> first = {0};
 };
 
-/// Where a run of an Expectation writes; null: not wanted.
-template <class T>
-struct ExpectationTargets {
-  double* log_evidence;
-  T *class_shares, *posteriors;
-  int *classes, *poses, *shifts;
-  T* shares;
-  int* counts;
-  double *shift_sums, *shell_sums;
-  FoundPoses* found = nullptr;
-};
-
-/// Poses that images have in common, and their priors.
+/// Poses that images have in common, priors, and which part of the posterior the sums leave out.
 template <class T>
 struct ExpectationList {
   const T* matrices;
   std::int64_t first, count;
   const T* logs; ///< [classes|1, all poses]; null: none
   std::int64_t log_stride;
+  const T* class_logs; ///< [classes]; null: none
+  double left_out;
+  FoundPoses* found;      ///< null: not wanted
   PoseRanges ranges = {}; ///< of all images
-};
-
-/// What the sums are added to, of all classes; none where it is not wanted.
-template <class T, class MemorySpace, int D>
-struct ExpectationVolumes {
-  SpectraArray<Kokkos::complex<T>, MemorySpace, D> data;
-  Array<T, MemorySpace> weight;
 };
 
 /// Memory of an Expectation, and what it launches; `tiles` as in ScoringPlan.
@@ -225,10 +209,9 @@ struct ExpectationPlan {
 
   /// Images that have lists, first[i] to first[i + 1] of image i. Some are taken together, so that launches of kernels do not
   /// take most of the time; their scores have room for all poses of the group, most of which are not computed.
-  template <class Kernel, int D, class Reference, class Volumes>
+  template <class Kernel, int D, class Reference, class Results>
   void run_lists(const Space& space, const Reference& reference, ExpectationList<T> list,
-                 std::span<const std::int64_t> first, double left_out, const T* own_class_logs,
-                 const ExpectationTargets<T>& targets, const Volumes& volumes) {
+                 std::span<const std::int64_t> first, const Results& results) {
     const auto count = static_cast<std::int64_t>(first.size());
     grow(space, ranges, "ranges", count);
     copy_to_device(space, first.data(), first.size(), ranges.data());
@@ -243,7 +226,7 @@ struct ExpectationPlan {
         ++end;
       list.first = at(image);
       list.count = at(end) - at(image);
-      run<Kernel, D>(space, reference, list, image, end - image, left_out, own_class_logs, targets, volumes);
+      run<Kernel, D>(space, reference, list, image, end - image, results);
     }
     space.fence("Bracewell::Expectation: lists are copied");
   }
@@ -252,15 +235,14 @@ struct ExpectationPlan {
   template <class Kernel, int D>
   void check_boxes(const ProjectionArguments& arguments, ArrayShape reference) const {
     reference.extents[0] = 1;
-    arguments.template samples<2, D, Kernel>("reference", reference, "images", image_shape(1),
-                                             poses_at<D>(nullptr, 1), options);
+    arguments.template samples<2, D, Kernel>("reference", reference, "images", scoring.spectra({1, 1}),
+                                             Scoring::template poses_at<D>(nullptr, 1), options);
   }
 
   /// Images from `first` on at the poses of a list, in groups.
-  template <class Kernel, int D, class Reference, class Volumes>
+  template <class Kernel, int D, class Reference, class Results>
   void run(const Space& space, const Reference& reference, const ExpectationList<T>& list, std::int64_t first,
-           std::int64_t images, double left_out, const T* own_class_logs,
-           const ExpectationTargets<T>& targets, const Volumes& volumes) {
+           std::int64_t images, const Results& results) {
     const std::int64_t shifts = scoring.shifts, classes = reference.shape.extents[0],
                        capacity = static_cast<std::int64_t>(scores.size()),
                        of_image = std::max<std::int64_t>(1, classes * list.count * shifts),
@@ -268,7 +250,7 @@ struct ExpectationPlan {
     Group group;
     group.kept = at_once >= std::min(images, few_images);
     const std::int64_t at_most =
-        targets.found
+        list.found
             ? std::clamp<std::int64_t>(capacity / std::max<std::int64_t>(list.count, 1), 1, most_images)
             : most_images;
     const std::int64_t most = std::min(images, group.kept ? at_once : at_most),
@@ -282,7 +264,7 @@ struct ExpectationPlan {
                                   std::max<std::int64_t>(capacity / (group.images * shifts) / part_poses, 1) *
                                       part_poses);
       group.parts = (list.count + part_poses - 1) / part_poses;
-      run_group<Kernel, D>(space, reference, list, group, left_out, own_class_logs, targets, volumes);
+      run_group<Kernel, D>(space, reference, list, group, results);
     }
   }
 
@@ -293,6 +275,12 @@ private:
     std::int64_t tile;  ///< poses whose scores are in memory, of every class where they are kept
     std::int64_t parts; ///< of the poses of a class
     bool kept;          ///< all scores are: none is computed twice
+
+    /// Where an array of `stride` values of each image has those of these images; null: not wanted.
+    template <class Values>
+    auto of(const Values& values, std::int64_t stride) const {
+      return values ? values.data + first * stride : nullptr;
+    }
   };
 
   template <class Value>
@@ -346,33 +334,12 @@ private:
     return part;
   }
 
-  /// [1, count, h, w/2+1].
-  ArrayShape image_shape(std::int64_t count) const {
-    ArrayShape shape;
-    shape.rank = 4;
-    const std::int64_t extents[] = {1, count, scoring.layout.size[1], scoring.layout.columns()};
-    std::copy_n(extents, 4, shape.extents);
-    shape.width = scoring.layout.size[0];
-    shape.given = shape.states_width = true;
-    return shape;
-  }
   template <class Value>
   Array<Value, MemorySpace> image_array(std::int64_t count, Value* values) const {
     Array<Value, MemorySpace> array;
-    static_cast<ArrayShape&>(array) = image_shape(count);
+    static_cast<ArrayShape&>(array) = scoring.spectra({1, count});
     array.data = values;
     return array;
-  }
-
-  template <int D>
-  static Poses<T, MemorySpace> poses_at(const T* values, std::int64_t count) {
-    Poses<T, MemorySpace> poses;
-    poses.matrices.rank = 4;
-    const std::int64_t extents[] = {1, count, D, D};
-    std::copy_n(extents, 4, poses.matrices.extents);
-    poses.matrices.given = true;
-    poses.matrices.data = values;
-    return poses;
   }
 
   /// The scores of a tile.
@@ -382,7 +349,8 @@ private:
              bool apart) const {
     const ProjectionArguments arguments{{"Expectation::run"}};
     const auto samples = arguments.template samples<2, D, Kernel>(
-        "reference", reference.shape, "images", image_shape(count), poses_at<D>(values, count), options);
+        "reference", reference.shape, "images", scoring.spectra({1, count}),
+        Scoring::template poses_at<D>(values, count), options);
     part.template score<Kernel, D, typename Reference::Stored>(
         space, samples, reference.spectra,
         {to, nullptr, nullptr, nullptr, wanted_parts, wanted_stride, apart});
@@ -391,7 +359,7 @@ private:
   /// visit(class, its reference, candidates of a tile) of all tiles.
   template <class Reference, class Visit>
   void for_tiles(const Reference& reference, const ExpectationList<T>& list, const Group& group,
-                 const T* own_class_logs, const Visit& visit) const {
+                 const Visit& visit) const {
     const std::int64_t classes = reference.shape.extents[0], shifts = scoring.shifts;
     if (shifts == 0)
       return;
@@ -412,16 +380,15 @@ private:
                   .parts_of_image = classes * group.parts,
                   .pose_logs = list.logs ? list.logs + c * list.log_stride + list.first + first : nullptr,
                   .shift_logs = has_shift_logs ? shift_logs.data() : nullptr,
-                  .class_logs = own_class_logs,
+                  .class_logs = list.class_logs,
                   .ranges = {list.ranges.first ? list.ranges.first + group.first : nullptr},
                   .support = list.logs || list.ranges.first ? support.data() : nullptr});
     }
   }
 
-  template <class Kernel, int D, class Reference, class Volumes>
+  template <class Kernel, int D, class Reference, class Results>
   void run_group(const Space& space, const Reference& reference, const ExpectationList<T>& list,
-                 const Group& group, double left_out, const T* own_class_logs,
-                 const ExpectationTargets<T>& targets, const Volumes& volumes) {
+                 const Group& group, const Results& results) {
     const std::int64_t n = group.images, classes = reference.shape.extents[0],
                        parts = scoring.shifts > 0 ? classes * group.parts : 0;
     const Scoring part = scoring_of(group);
@@ -435,83 +402,78 @@ private:
     grow(space, evidence, "evidence", n);
     const Teams images(space, static_cast<int>(n), team_size);
 
-    const bool ranks_wanted = targets.posteriors != nullptr;
+    const bool ranks_wanted(results.posteriors);
     if (ranks_wanted) {
       grow(space, ranked, "ranked", n * ranks);
       if (team_size > 1)
         grow(space, fresh, "fresh", 2 * n * ranks);
       fill(space, "Bracewell::Expectation::no_best", ranked.data(), n * ranks, RankedCandidate<T>());
     }
-    for_tiles(
-        reference, list, group, own_class_logs, [&](const Reference& own, const CandidateTile<T>& tile) {
-          if (tile.support)
-            Kokkos::parallel_for("Bracewell::Expectation::support", Range(space, 0, n * tile.parts()),
-                                 MarkSupport<T>{tile, support.data()});
-          score<Kernel, D>(space, own, matrices_of(tile), tile.poses, part, tile.values,
-                           tile.support ? tile.support + tile.first_part : nullptr, tile.parts_of_image,
-                           tile.ranges.first != nullptr);
-          Kokkos::parallel_for("Bracewell::Expectation::sum_parts",
-                               Teams(space, static_cast<int>(n * tile.parts()), is_host<Space> ? 1 : 128),
-                               SumPosteriorParts<T>{tile, part_sums.data()});
-          if (ranks_wanted)
-            Kokkos::parallel_for(
-                "Bracewell::Expectation::rank", RankCandidates<T>::policy(space, n, team_size),
-                RankCandidates<T>{tile, part_sums.data(), ranked.data(), ranks, fresh.data()});
-        });
-    const auto at = [&](auto* target, std::int64_t stride) {
-      return target ? target + group.first * stride : nullptr;
-    };
-    Kokkos::parallel_for(
-        "Bracewell::Expectation::evidence", images,
-        TakeEvidence<T>{part_sums.data(), static_cast<int>(classes), static_cast<int>(parts / classes),
-                        scoring.shifts, list.count, left_out, constants.data() + group.first, evidence.data(),
-                        wanted.data(), at(targets.log_evidence, 1), at(targets.class_shares, classes)});
+    for_tiles(reference, list, group, [&](const Reference& own, const CandidateTile<T>& tile) {
+      if (tile.support)
+        Kokkos::parallel_for("Bracewell::Expectation::support", Range(space, 0, n * tile.parts()),
+                             MarkSupport<T>{tile, support.data()});
+      score<Kernel, D>(space, own, matrices_of(tile), tile.poses, part, tile.values,
+                       tile.support ? tile.support + tile.first_part : nullptr, tile.parts_of_image,
+                       tile.ranges.first != nullptr);
+      Kokkos::parallel_for("Bracewell::Expectation::sum_parts",
+                           Teams(space, static_cast<int>(n * tile.parts()), is_host<Space> ? 1 : 128),
+                           SumPosteriorParts<T>{tile, part_sums.data()});
+      if (ranks_wanted)
+        Kokkos::parallel_for("Bracewell::Expectation::rank", RankCandidates<T>::policy(space, n, team_size),
+                             RankCandidates<T>{tile, part_sums.data(), ranked.data(), ranks, fresh.data()});
+    });
+    Kokkos::parallel_for("Bracewell::Expectation::evidence", images,
+                         TakeEvidence<T>{part_sums.data(), static_cast<int>(classes),
+                                         static_cast<int>(parts / classes), scoring.shifts, list.count,
+                                         list.left_out, constants.data() + group.first, evidence.data(),
+                                         wanted.data(), group.of(results.log_evidence, 1),
+                                         group.of(results.class_shares, classes)});
     if (ranks_wanted)
       Kokkos::parallel_for("Bracewell::Expectation::best", Range(space, 0, n * ranks),
-                           StoreBest<T>{ranked.data(), evidence.data(), ranks, at(targets.posteriors, ranks),
-                                        at(targets.classes, ranks), at(targets.poses, ranks),
-                                        at(targets.shifts, ranks)});
-    const bool shells_wanted = targets.shell_sums != nullptr, sums = volumes.data || shells_wanted;
-    if (sums || targets.shares || targets.counts || targets.shift_sums || targets.found)
-      sum_group<Kernel, D>(space, reference, list, group, part, left_out, own_class_logs, targets, volumes);
+                           StoreBest<T>{ranked.data(), evidence.data(), ranks,
+                                        group.of(results.posteriors, ranks), group.of(results.classes, ranks),
+                                        group.of(results.poses, ranks), group.of(results.shifts, ranks)});
+    if (results.data || results.shell_sums || results.shares || results.candidates || results.shift_sums ||
+        list.found)
+      sum_group<Kernel, D>(space, reference, list, group, part, results);
   }
 
   /// Raises the least posterior that is kept as far as the share allows, by two searches among limits.
   template <class Kernel, int D, class Reference>
   void raise_limits(const Space& space, const Reference& reference, const ExpectationList<T>& list,
-                    const Group& group, double left_out, const T* own_class_logs) {
+                    const Group& group) {
     const std::int64_t n = group.images;
     grow(space, shares_below, "shares_below", n);
     for (const double share : {1., 1. / SharesBelow::count}) { // of the way to 1
       fill(space, "Bracewell::Expectation::no_shares", shares_below.data(), n, SharesBelow());
-      for_tiles(reference, list, group, own_class_logs, [&](const Reference&, const CandidateTile<T>& tile) {
+      for_tiles(reference, list, group, [&](const Reference&, const CandidateTile<T>& tile) {
         Kokkos::parallel_for(
             "Bracewell::Expectation::shares_below", Teams(space, static_cast<int>(n), team_size),
             SumBelowLimits<T>{tile, evidence.data(), wanted.data(), T(share), shares_below.data()});
       });
       Kokkos::parallel_for("Bracewell::Expectation::limits", Range(space, 0, n),
-                           RaiseLimit<T>{shares_below.data(), left_out / 2, T(share), evidence.data()});
+                           RaiseLimit<T>{shares_below.data(), list.left_out / 2, T(share), evidence.data()});
     }
   }
 
   /// The second sweep: sums with the posteriors.
-  template <class Kernel, int D, class Reference, class Volumes>
+  template <class Kernel, int D, class Reference, class Results>
   void sum_group(const Space& space, const Reference& reference, const ExpectationList<T>& list,
-                 const Group& group, const Scoring& part, double left_out, const T* own_class_logs,
-                 const ExpectationTargets<T>& targets, const Volumes& volumes) {
+                 const Group& group, const Scoring& part, const Results& results) {
     const std::int64_t n = group.images, frequencies = scoring.tables.count,
                        elements = scoring.layout.elements();
-    const bool shells_wanted = targets.shell_sums != nullptr, sums = volumes.data || shells_wanted;
+    const bool shells_wanted(results.shell_sums), sums = results.data || shells_wanted;
     const int shell_parts = is_host<Space>
                                 ? 1
                                 : static_cast<int>(std::clamp<std::int64_t>(
                                       sum_threads / std::max<std::int64_t>(n * frequencies, 1), 1, 64));
     grow(space, posterior_sums, "posterior_sums", n);
     fill(space, "Bracewell::Expectation::no_sums", posterior_sums.data(), n, PosteriorSums());
-    if (group.kept && left_out > 0)
-      raise_limits<Kernel, D>(space, reference, list, group, left_out, own_class_logs);
+    if (group.kept && list.left_out > 0)
+      raise_limits<Kernel, D>(space, reference, list, group);
     grow(space, totals, "totals", n * group.tile);
-    if (targets.found) {
+    if (list.found) {
       grow(space, pose_shares, "pose_shares", n * list.count);
       clear(space, "Bracewell::Expectation::zero", pose_shares.data(), n * list.count);
     }
@@ -528,7 +490,7 @@ private:
         clear(space, "Bracewell::Expectation::zero", memory.data(), size);
       }
     };
-    if (volumes.data) {
+    if (results.data) {
       grow_zeros(data, "data", at_once * elements);
       grow_zeros(weights, "weights", at_once * elements);
     }
@@ -540,53 +502,49 @@ private:
       clear(space, "Bracewell::Expectation::zero", overlaps.data(), size);
       clear(space, "Bracewell::Expectation::zero", powers.data(), size);
     }
-    for_tiles(
-        reference, list, group, own_class_logs, [&](const Reference& own, const CandidateTile<T>& tile) {
-          const T* const all_matrices = list.matrices + tile.first_pose * D * D;
-          if (!group.kept)
-            score<Kernel, D>(space, own, all_matrices, tile.poses, part, tile.values,
-                             wanted.data() + tile.first_part, tile.parts_of_image,
-                             tile.ranges.first != nullptr);
-          Kokkos::parallel_for("Bracewell::Expectation::posteriors",
-                               Teams(space, static_cast<int>(n), team_size),
-                               MakePosteriors<T>{tile, evidence.data(), wanted.data(), shift_values.data(),
-                                                 totals.data(), posterior_sums.data()});
-          if (targets.found)
-            Kokkos::parallel_for("Bracewell::Expectation::pose_shares", Range(space, 0, n * tile.poses),
-                                 AddPoseShares<T>{totals.data(), tile.poses,
-                                                  pose_shares.data() + (tile.first_pose - list.first),
-                                                  list.count});
-          if (!sums)
-            return;
-          std::int64_t found = 0;
-          Kokkos::parallel_scan("Bracewell::Expectation::list", Range(space, 0, tile.poses),
-                                ListPoses<T>{totals.data(), n, tile.poses, listed.data()}, found);
-          space.fence("Bracewell::Expectation: poses are listed");
-          for (std::int64_t first = 0; first < found; first += at_once) {
-            const std::int64_t some = std::min(at_once, found - first);
-            const std::int32_t* const here = listed.data() + first;
-            Kokkos::parallel_for("Bracewell::Expectation::matrices", Range(space, 0, some * D * D),
-                                 GatherMatrices<T>{all_matrices, here, matrices.data(), D * D});
-            add_listed<Kernel, D>(space, own, tile.class_index,
-                                  Tile{part.tables, part.one_filter, scoring.layout, tile.values,
-                                       totals.data(), n, tile.poses, tile.shifts, here, some},
-                                  shells_wanted ? shell_parts : 0, volumes);
-          }
-        });
-    if (targets.found)
-      find_poses(space, list, n, *targets.found);
-    const auto at = [&](auto* target, std::int64_t stride) {
-      return target ? target + group.first * stride : nullptr;
-    };
+    for_tiles(reference, list, group, [&](const Reference& own, const CandidateTile<T>& tile) {
+      const T* const all_matrices = list.matrices + tile.first_pose * D * D;
+      if (!group.kept)
+        score<Kernel, D>(space, own, all_matrices, tile.poses, part, tile.values,
+                         wanted.data() + tile.first_part, tile.parts_of_image, tile.ranges.first != nullptr);
+      Kokkos::parallel_for("Bracewell::Expectation::posteriors", Teams(space, static_cast<int>(n), team_size),
+                           MakePosteriors<T>{tile, evidence.data(), wanted.data(), shift_values.data(),
+                                             totals.data(), posterior_sums.data()});
+      if (list.found)
+        Kokkos::parallel_for("Bracewell::Expectation::pose_shares", Range(space, 0, n * tile.poses),
+                             AddPoseShares<T>{totals.data(), tile.poses,
+                                              pose_shares.data() + (tile.first_pose - list.first),
+                                              list.count});
+      if (!sums)
+        return;
+      std::int64_t found = 0;
+      Kokkos::parallel_scan("Bracewell::Expectation::list", Range(space, 0, tile.poses),
+                            ListPoses<T>{totals.data(), n, tile.poses, listed.data()}, found);
+      space.fence("Bracewell::Expectation: poses are listed");
+      for (std::int64_t first = 0; first < found; first += at_once) {
+        const std::int64_t some = std::min(at_once, found - first);
+        const std::int32_t* const here = listed.data() + first;
+        Kokkos::parallel_for("Bracewell::Expectation::matrices", Range(space, 0, some * D * D),
+                             GatherMatrices<T>{all_matrices, here, matrices.data(), D * D});
+        add_listed<Kernel, D>(space, own, tile.class_index,
+                              Tile{part.tables, part.one_filter, scoring.layout, tile.values, totals.data(),
+                                   n, tile.poses, tile.shifts, here, some},
+                              shells_wanted ? shell_parts : 0, results);
+      }
+    });
+    if (list.found)
+      find_poses(space, list, n, *list.found);
     Kokkos::parallel_for("Bracewell::Expectation::store", Range(space, 0, n),
-                         StorePosteriorSums<T>{posterior_sums.data(), at(targets.shares, 1),
-                                               at(targets.counts, 1), at(targets.shift_sums, 3)});
+                         StorePosteriorSums<T>{posterior_sums.data(), group.of(results.shares, 1),
+                                               group.of(results.candidates, 1),
+                                               group.of(results.shift_sums, 3)});
     if (shells_wanted)
       Kokkos::parallel_for("Bracewell::Expectation::shells", Range(space, 0, n * shells.count),
                            SumShells<T>{shells, overlaps.data(), powers.data(), shell_parts, n, frequencies,
                                         image_powers.data() + group.first * shells.count,
                                         variances.data() + group.first * noise_stride, noise_stride,
-                                        posterior_sums.data(), at(targets.shell_sums, 3 * shells.count)});
+                                        posterior_sums.data(),
+                                        group.of(results.shell_sums, 3 * shells.count)});
   }
 
   /// Appends the poses of a group of images that have shares. Waits.
@@ -614,12 +572,12 @@ private:
   }
 
   /// The sums of listed poses; shell_parts: parts of the sums of shells, 0: these are not wanted.
-  template <class Kernel, int D, class Reference, class Volumes>
+  template <class Kernel, int D, class Reference, class Results>
   void add_listed(const Space& space, const Reference& own, int class_index, const Tile& tile,
-                  int shell_parts, const Volumes& volumes) const {
+                  int shell_parts, const Results& results) const {
     const std::int64_t count = tile.listed_count;
-    const auto poses = poses_at<D>(matrices.data(), count);
-    if (volumes.data) {
+    const auto poses = Scoring::template poses_at<D>(matrices.data(), count);
+    if (results.data) {
       Kokkos::parallel_for("Bracewell::Expectation::sum_images", Range(space, 0, count * tile.blocks()),
                            SumOverImages<Space, T, Scoring::items_first>{tile, data.data(), weights.data()});
       const auto of_class = [&](auto volume) {
@@ -629,8 +587,8 @@ private:
       };
       Impl::backproject<Kernel, 2, D>(
           space, image_array<const Complex>(count, data.data()), poses,
-          Backprojection<T, MemorySpace, D>{.data = of_class(volumes.data),
-                                            .weight = of_class(volumes.weight),
+          Backprojection<T, MemorySpace, D>{.data = of_class(results.data),
+                                            .weight = of_class(results.weight),
                                             .weights = image_array<const T>(count, weights.data())},
           options);
     }

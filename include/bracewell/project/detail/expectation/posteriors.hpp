@@ -365,6 +365,9 @@ struct ImageEvidence {
   bool usable;           ///< there are weights, and all are numbers
   T first_least = least; ///< before the limit was raised
 
+  KOKKOS_INLINE_FUNCTION T posterior(T log_weight) const {
+    return Kokkos::exp(log_weight - largest) * inverse;
+  }
   /// A limit above `least`: 1 after `count` steps from the first one, of which this takes `share` of each.
   KOKKOS_INLINE_FUNCTION T limit(int step, int count, T share) const {
     return least * Kokkos::pow(first_least, -share * T(step) / T(count));
@@ -470,7 +473,7 @@ struct SumBelowLimits {
           const T log = tile.log_weight(image, e);
           if (LogWeight<T>::is_none(log))
             return;
-          const T posterior = Kokkos::exp(log - of.largest) * of.inverse;
+          const T posterior = of.posterior(log);
           for (int i = 0; i < SharesBelow::count; ++i)
             sum.values[i] += posterior < limits[i] ? double(posterior) : 0.;
         },
@@ -510,7 +513,7 @@ struct StoreBest {
     const auto& one = ranked[i];
     const auto& of = evidence[i / ranks];
     const bool there = one.pose >= 0 && of.usable;
-    posteriors[i] = there ? Kokkos::exp(one.log_weight - of.largest) * of.inverse : T(0);
+    posteriors[i] = there ? of.posterior(one.log_weight) : T(0);
     classes[i] = there ? one.class_index : -1;
     poses[i] = there ? static_cast<int>(one.pose) : -1;
     shifts[i] = there ? one.shift : -1;
@@ -543,7 +546,7 @@ struct MakePosteriors {
           if (of.usable && wanted[tile.part(image, e / tile.shifts)]) {
             const T log = tile.log_weight(image, e);
             if (!LogWeight<T>::is_none(log))
-              posterior = Kokkos::exp(log - of.largest) * of.inverse;
+              posterior = of.posterior(log);
             if (!(posterior >= of.least))
               posterior = 0;
           }

@@ -103,13 +103,7 @@ struct InsertBricksHost {
           range.narrow(reach, inverse, centre, half);
         if (range.empty())
           continue;
-        for (int d = 0; d < D; ++d) {
-          const T around = half[d] + reach.bulge[d] + Margin<T>::spacing + Margin<T>::sum * reach.extent[d];
-          candidate.low[d] = centre[d] - around;
-          candidate.high[d] = centre[d] + around;
-          const T change = pose.matrix[d][0];
-          candidate.step[d] = std::abs(change) > T(1e-30) ? 1 / change : T(1e30);
-        }
+        candidate.bound(reach, centre, half);
         candidate.range = range;
         add_range(candidate, first[0], sums, touched);
       }
@@ -140,16 +134,7 @@ struct InsertBricksHost {
     last = -1;
     T low = T(candidate.range.low[0]),
       high = T(std::min(candidate.range.high[0], amplitudes.samples.last_column(k)));
-    if (candidate.bounded)
-      for (int d = 0; d < D; ++d) {
-        T at = 0;
-        for (int c = 1; c < M; ++c)
-          at += candidate.pose.matrix[d][c] * T(k[c]);
-        const T a = (candidate.low[d] - at) * candidate.step[d],
-                b = (candidate.high[d] - at) * candidate.step[d];
-        low = std::max(low, std::min(a, b) - Margin<T>::spacing - Margin<T>::sum * std::abs(a));
-        high = std::min(high, std::max(a, b) + Margin<T>::spacing + Margin<T>::sum * std::abs(b));
-      }
+    candidate.narrow_columns(k, low, high);
     if (!(low <= high))
       return;
     k[0] = static_cast<int>(low) + (low > std::trunc(low) ? 1 : 0); // not negative

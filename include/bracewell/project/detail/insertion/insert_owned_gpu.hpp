@@ -16,7 +16,7 @@ namespace Bracewell::Impl {
 /// added in fixed order at the end.
 template <class Space, class Kernel, class T, int M, int D, Mates mates>
 struct InsertOwnedGpu {
-  using Search = BrickSearch<T, M, D, 2>;
+  using Search = BrickSearch<T, M, D>;
   static constexpr int width = Kernel::width;
   static constexpr int lanes = Search::lanes, lanes_x = 8, lanes_y = 4;
   using Tuning = OwnedTuning<Space, T, D>;
@@ -99,9 +99,9 @@ struct InsertOwnedGpu {
         add_samples<false>(team, workspace.queue, queued, sums);
       queued = 0;
     };
-    const Search search{samples, bricks, width / 2, width / 2};
+    const Search search{samples, bricks, width};
     search.for_each(
-        team, workspace.search, first, begin, end, 1,
+        team, workspace.search, first, begin, end,
         [&](const typename Search::Found& found) {
           for (int start = 0; start < found.count; start += lanes) {
             const int count = Kokkos::min(int(+lanes), found.count - start);

@@ -38,12 +38,7 @@ struct alignas(64) InsertionBlock {
       one = 1;
     for (int i = 0; i < count && folds; ++i)
       fold_one(samples, i, position);
-    for (int i = 0; i < size; ++i)
-      windows.side[i] = sign < 0 || (sign == 0 && position[0][i] < 0) ? T(-1) : T(1);
-    for (auto& axis : position)
-      for (int i = 0; i < size; ++i)
-        axis[i] *= windows.side[i];
-    Windows::place_windows(position, windows.first, windows.weight);
+    windows.place_around(position, sign);
     for (int i = 0; i < size; ++i) {
       int own[M];
       column(k, i, own);
@@ -171,5 +166,23 @@ private:
     std::memcpy(at, &sum, sizeof sum);
   }
 };
+
+template <class Kernel, Mates mates, class T, int D, int N>
+int insert_block(const HalfSpectrum<T, D>& spectrum, T* weight, bool absolute, const T (&q)[D][N],
+                 const Kokkos::complex<T> (&values)[N], const T (&weights)[N], int count) {
+  InsertionBlock<Kernel, T, 2, D, mates> block;
+  place_anywhere(spectrum.layout, q, block.windows, block.usable);
+  int placed = 0;
+  for (int i = 0; i < count; ++i) {
+    if (!block.usable[i])
+      continue;
+    ++placed;
+    block.set_value(i, values[i]);
+    if (weight)
+      block.set_weight(i, weights[i], absolute);
+    block.add_to_spectrum(spectrum.layout, i, absolute, reinterpret_cast<T*>(spectrum.data), weight);
+  }
+  return placed;
+}
 
 } // namespace Bracewell::Impl

@@ -80,9 +80,7 @@ backproject_gradients(const ExecutionSpace& space, const Reference& data,
   arguments.require(gradients.projections || gradients.projection_weights || gradients.matrices ||
                         gradients.shifts,
                     "gradients", "at least one output", "none");
-  auto work = sampling_work<Kernel, ExecutionSpace>(arguments, samples, data);
-  work.values = bool(gradients.projections);
-  work.weights = bool(gradients.projection_weights);
+  auto work = sampling_work<ExecutionSpace>(arguments, samples, data);
   work.pose_gradients = gradients.matrices || gradients.shifts;
   set_zero(space, "Bracewell::backproject_gradients::zero",
            std::array{reals(gradients.matrices), reals(gradients.shifts)});
@@ -100,16 +98,6 @@ backproject_gradients(const ExecutionSpace& space, const Reference& data,
                       .values = gradients.projections.data,
                       .weights = gradients.projection_weights.data},
                   of_poses);
-}
-
-template <class Kernel, int M, int D, class ExecutionSpace, class T, class Memory, class Gradients>
-[[gnu::cold]] void
-backproject_gradients(const ExecutionSpace& space,
-                      const std::type_identity_t<Array<const Kokkos::complex<T>, Memory>>& projections,
-                      const Poses<T, Memory>& poses, const Gradients& gradients,
-                      const ProjectionOptions& options) {
-  backproject_gradients<Kernel, M, D>(space, reference_to<Kokkos::complex<T>, Memory>("data", gradients.data),
-                                      projections, poses, gradients, options);
 }
 
 } // namespace Bracewell::Impl

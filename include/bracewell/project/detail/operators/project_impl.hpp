@@ -38,7 +38,7 @@ project(const ExecutionSpace& space, const Reference& reference, const Poses<T, 
                                                  {"poses.filters", poses.filters}});
   if (samples.none())
     return;
-  const auto work = sampling_work<Kernel, ExecutionSpace>(arguments, samples, reference);
+  const auto work = sampling_work<ExecutionSpace>(arguments, samples, reference);
   launch_sampling(space, "Bracewell::project", choose_sampling(work), reference.spectra,
                   Sampler<Kernel, T, M, D, Mates::Single, Stored>{.amplitudes = {.samples = samples},
                                                                   .values = output.data},
@@ -75,8 +75,7 @@ project_gradients(const ExecutionSpace& space, const Reference& reference, const
                       {"poses.matrices", poses.matrices},
                       {"poses.shifts", poses.shifts},
                       {"poses.filters", poses.filters}});
-  auto work = sampling_work<Kernel, ExecutionSpace>(arguments, samples, reference);
-  work.values = bool(gradients.projections);
+  auto work = sampling_work<ExecutionSpace>(arguments, samples, reference);
   work.pose_gradients = gradients.matrices || gradients.shifts;
   const auto clear = [&] {
     set_zero(space, "Bracewell::project_gradients::zero",
@@ -97,7 +96,7 @@ project_gradients(const ExecutionSpace& space, const Reference& reference, const
         gradients.scratch, clear);
   else
     clear();
-  if (work.values || work.pose_gradients)
+  if (gradients.projections || work.pose_gradients)
     launch_sampling(space, "Bracewell::project_gradients", choose_sampling(work), reference.spectra,
                     Sampler<Kernel, T, M, D, Mates::Single, Stored>{.amplitudes = amplitudes,
                                                                     .values = gradients.projections.data},

@@ -55,19 +55,25 @@ struct PlacedWindow {
   }
 };
 
-/// The spectrum at position q, whose window is in the copy: what a lane does alone.
-template <class Kernel, class Order, class T, int D>
-KOKKOS_INLINE_FUNCTION Kokkos::complex<T>
-sum_of_window(const Order& order, const typename Order::Entry* entries, const T (&q)[D]) {
+/// The spectrum at position q, whose window is in the copy: what a lane does alone. Where `sloped`, its gradient with respect
+/// to the position, too.
+template <class Kernel, bool sloped = false, class Order, class T, int D>
+KOKKOS_INLINE_FUNCTION Kokkos::complex<T> sum_of_window(const Order& order,
+                                                        const typename Order::Entry* entries, const T (&q)[D],
+                                                        Kokkos::complex<T>* gradient = nullptr) {
   using Complex = Kokkos::complex<T>;
   constexpr int width = Kernel::width, reads = width / Order::together;
   int first[D];
-  T weight[D][width];
+  T weight[D][width], slope[sloped ? D : 1][width];
   for (int d = 0; d < D; ++d) {
     T fraction;
     split(q[d], first[d], fraction);
     first[d] -= width / 2 - 1;
     Kernel::weights(fraction, weight[d]);
+    if constexpr (sloped) {
+      Kernel::derivatives(fraction, slope[d]);
+      gradient[d] = Complex(0);
+    }
   }
   const PlacedWindow<Order, width, D> window(order, first);
   Complex sum(0);
@@ -76,57 +82,24 @@ sum_of_window(const Order& order, const typename Order::Entry* entries, const T 
     T across_rows = weight[1][j % width];
     if constexpr (D == 3)
       across_rows *= weight[2][j / width];
-    Complex row_sum(0);
-    for (int r = 0; r < reads; ++r) {
-      const auto entry = row[window.offset[r]];
-      for (int e = 0; e < Order::together; ++e)
-        row_sum += weight[0][r * Order::together + e] * Complex(entry.value[e]);
-    }
-    sum += across_rows * row_sum;
-  }
-  return sum;
-}
-
-/// The same and its gradient with respect to the position.
-template <class Kernel, class Order, class T, int D>
-KOKKOS_INLINE_FUNCTION Kokkos::complex<T> sum_of_window(const Order& order,
-                                                        const typename Order::Entry* entries, const T (&q)[D],
-                                                        Kokkos::complex<T> (&gradient)[D]) {
-  using Complex = Kokkos::complex<T>;
-  constexpr int width = Kernel::width, reads = width / Order::together;
-  int first[D];
-  T weight[D][width], slope[D][width];
-  for (int d = 0; d < D; ++d) {
-    T fraction;
-    split(q[d], first[d], fraction);
-    first[d] -= width / 2 - 1;
-    Kernel::weights(fraction, weight[d]);
-    Kernel::derivatives(fraction, slope[d]);
-    gradient[d] = Complex(0);
-  }
-  const PlacedWindow<Order, width, D> window(order, first);
-  Complex sum(0);
-  BRACEWELL_UNROLL_FOR (int j = 0; j < window.rows; ++j) {
-    const auto* const row = entries + window.row(j);
-    T across_rows = weight[1][j % width], across_slope = slope[1][j % width];
-    if constexpr (D == 3) {
-      across_rows *= weight[2][j / width];
-      across_slope *= weight[2][j / width];
-    }
     Complex row_sum(0), row_slope(0);
     for (int r = 0; r < reads; ++r) {
       const auto entry = row[window.offset[r]];
       for (int e = 0; e < Order::together; ++e) {
         const Complex tap(entry.value[e]);
         row_sum += weight[0][r * Order::together + e] * tap;
-        row_slope += slope[0][r * Order::together + e] * tap;
+        if constexpr (sloped)
+          row_slope += slope[0][r * Order::together + e] * tap;
       }
     }
     sum += across_rows * row_sum;
-    gradient[0] += across_rows * row_slope;
-    gradient[1] += across_slope * row_sum;
-    if constexpr (D == 3)
-      gradient[2] += weight[1][j % width] * slope[2][j / width] * row_sum;
+    if constexpr (sloped) {
+      gradient[0] += across_rows * row_slope;
+      gradient[1] +=
+          (D == 3 ? slope[1][j % width] * weight[D - 1][j / width] : slope[1][j % width]) * row_sum;
+      if constexpr (D == 3)
+        gradient[2] += weight[1][j % width] * slope[2][j / width] * row_sum;
+    }
   }
   return sum;
 }

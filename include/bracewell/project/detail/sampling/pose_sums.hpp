@@ -155,7 +155,7 @@ private:
     bool mirrored = false;
     if (!copied.bring_back(q, folds, mirrored))
       return false;
-    sampled = sum_of_window<Kernel>(spectra.order, spectra(batch), q, gradient);
+    sampled = sum_of_window<Kernel, true>(spectra.order, spectra(batch), q, gradient);
     if (mirrored) {
       sampled = conjugate(sampled);
       for (int d = 0; d < D; ++d)

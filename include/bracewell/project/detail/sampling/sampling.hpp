@@ -15,22 +15,13 @@ namespace Bracewell::Impl {
 
 /// The work of sampling a reference, for choose_sampling.
 /// @throws Error where a prepared one is to be sampled by more poses than its kernels count
-template <class Kernel, class ExecutionSpace, class T, int M, int D, class Reference>
+template <class ExecutionSpace, class T, int M, int D, class Reference>
 SamplingWork sampling_work(const ProjectionArguments& arguments, const Samples<T, M, D>& samples,
                            [[maybe_unused]] const Reference& reference) {
   if constexpr (Reference::prepared)
     arguments.require(samples.batches * samples.poses < std::int64_t(1) << 31, "poses", "fewer than 2^31",
                       [&] { return number(samples.batches * samples.poses); });
-  return {.dimensions = D,
-          .projection_dimensions = M,
-          .width = Kernel::width,
-          .value_bytes = sizeof(T),
-          .batches = samples.batches,
-          .poses = samples.poses,
-          .projection_elements = samples.projection.elements(),
-          .elements = samples.reconstruction.elements(),
-          .host = is_host<ExecutionSpace>,
-          .prepared = Reference::prepared};
+  return {.host = is_host<ExecutionSpace>, .prepared = Reference::prepared};
 }
 
 /// Sampling on GPUs, one sample per lane, tile by tile of the projections.

@@ -67,7 +67,8 @@ struct ScoreMatrices {
                       thread % 4};
     const std::int64_t tile = team.league_rank() % tile_rows.tiles(),
                        first = team.league_rank() / tile_rows.tiles() * poses;
-    if (skips(tile, first))
+    if (scores && outputs.skips(tile_rows.first_image(tile), tile_rows.images_of(tile), first,
+                                Kokkos::min(std::int64_t(poses), count - first)))
       return;
     Source source(*this, tile, first, thread);
     float sums[2][4][4] = {}; // of 16 rows and 8 poses, see multiply_by_warp
@@ -94,11 +95,6 @@ struct ScoreMatrices {
   }
 
 private:
-  KOKKOS_INLINE_FUNCTION bool skips(std::int64_t tile, std::int64_t first) const {
-    return scores && outputs.skips(tile_rows.first_image(tile), tile_rows.images_of(tile), first,
-                                   Kokkos::min(std::int64_t(poses), count - first));
-  }
-
   /// What a thread makes of a chunk: a pair of numbers of four rows and of one pose.
   struct Source {
     std::int32_t images[own_rows], shifts[own_rows]; ///< -1: rows that are not there

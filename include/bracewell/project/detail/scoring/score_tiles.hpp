@@ -65,7 +65,8 @@ struct ScoreTiles {
         team.team_scratch(+scratch_level).get_shmem_aligned(sizeof(Scratch), alignof(Scratch)));
     const std::int64_t tile = team.league_rank() % tile_rows.tiles(),
                        first = team.league_rank() / tile_rows.tiles() * poses;
-    if (skips(tile, first))
+    if (scores && outputs.skips(tile_rows.first_image(tile), tile_rows.images_of(tile), first,
+                                Kokkos::min(std::int64_t(poses), count - first)))
       return;
     const int used = tile_rows.images_of(tile) * tile_rows.part_shifts;
     AllSums sums;
@@ -97,11 +98,6 @@ struct ScoreTiles {
   }
 
 private:
-  KOKKOS_INLINE_FUNCTION bool skips(std::int64_t tile, std::int64_t first) const {
-    return scores && outputs.skips(tile_rows.first_image(tile), tile_rows.images_of(tile), first,
-                                   Kokkos::min(std::int64_t(poses), count - first));
-  }
-
   template <class Work>
   KOKKOS_INLINE_FUNCTION static void for_threads([[maybe_unused]] const Team& team, const Work& work) {
     if constexpr (host)

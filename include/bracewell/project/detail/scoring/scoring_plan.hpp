@@ -164,6 +164,30 @@ struct ScoringPlan {
     }
   }
 
+  /// The shape of spectra of the images' size.
+  ArrayShape spectra(std::initializer_list<std::int64_t> leading) const {
+    ArrayShape shape;
+    for (const std::int64_t extent : leading)
+      shape.extents[shape.rank++] = extent;
+    shape.extents[shape.rank++] = layout.size[1];
+    shape.extents[shape.rank++] = layout.columns();
+    shape.width = layout.size[0];
+    shape.given = shape.states_width = true;
+    return shape;
+  }
+
+  /// Poses [1, count] of matrices alone.
+  template <int D>
+  static Poses<T, typename Space::memory_space> poses_at(const T* values, std::int64_t count) {
+    Poses<T, typename Space::memory_space> poses;
+    const std::int64_t extents[] = {1, count, D, D};
+    poses.matrices.rank = 4;
+    std::copy_n(extents, 4, poses.matrices.extents);
+    poses.matrices.given = true;
+    poses.matrices.data = values;
+    return poses;
+  }
+
   std::size_t memory_bytes() const {
     return bytes_of(frequencies, frequency_rows, image_values, phases, filters, image_powers, work,
                     projections, found, ranked);

@@ -89,12 +89,10 @@ void compare_in_blocks(const Space& space, PatternLoss loss, Kokkos::complex<T>*
     using Compare = CompareBlocks<Space, T, Storage, decltype(kind)::value>;
     const int blocks = Compare::count(pixels);
     const auto pass = [&](const char* label, CompareTask task, typename Sum::Of of) {
-      launch_kernel(
-          label,
-          Kokkos::TeamPolicy<Space>(space, static_cast<int>(selection.count * blocks), +Compare::team_size),
-          Compare{waves, selection, targets, background, modes, pixels,
-                  Divisor(static_cast<std::uint32_t>(blocks)), norm, workspace.patterns, workspace.sums, task,
-                  gradients, detector});
+      launch_teams(label, space, selection.count * blocks,
+                   Compare{waves, selection, targets, background, modes, pixels,
+                           Divisor(static_cast<std::uint32_t>(blocks)), norm, workspace.patterns,
+                           workspace.sums, task, gradients, detector});
       Sum::launch(space, Sum{of, workspace.sums, blocks, selection, targets, loss, norm, double(pixels), 0,
                              workspace.patterns, losses, detector.factor_gradient});
     };

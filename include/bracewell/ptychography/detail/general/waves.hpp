@@ -8,6 +8,7 @@
 #include <bracewell/impl/memory.hpp>
 #include <bracewell/impl/turns.hpp>
 #include <bracewell/ptychography/detail/scan_store.hpp>
+#include <bracewell/ptychography/detail/team_sums.hpp>
 #include <bracewell/ptychography/detail/tuning.hpp>
 
 #include <algorithm>
@@ -51,14 +52,14 @@ struct ForWaves {
 
 /// @param n  pixels per side of a wave
 template <class Space, class Kernel>
-void for_waves(const Space& space, const std::string& label, std::int64_t patterns, int modes, int n,
+void for_waves(const Space& space, const Label& label, std::int64_t patterns, int modes, int n,
                const Kernel& kernel) {
   using For = ForWaves<Space, Kernel>;
   const int rows = std::clamp(PtychographyTuning::team_pixels / n, 1, n), blocks = (n + rows - 1) / rows;
-  launch_kernel(
-      label, Kokkos::TeamPolicy<Space>(space, static_cast<int>(patterns * modes * blocks), +For::team_size),
-      For{kernel, Divisor(static_cast<std::uint32_t>(modes)), Divisor(static_cast<std::uint32_t>(blocks)),
-          Divisor(static_cast<std::uint32_t>(n)), rows, n});
+  launch_teams(label, space, patterns * modes * blocks,
+               For{kernel, Divisor(static_cast<std::uint32_t>(modes)),
+                   Divisor(static_cast<std::uint32_t>(blocks)), Divisor(static_cast<std::uint32_t>(n)), rows,
+                   n});
 }
 
 /// Fractions of a pixel by which the probe was moved in its window, for every pattern of a selection.
@@ -137,8 +138,7 @@ public:
     while (count > 0) {
       const Plan& plan = *std::ranges::find_if(
           plans_, [&](const Plan& p) { return p.patterns <= std::min(count + count / 4, room); });
-      const Kokkos::View<Complex***, Kokkos::LayoutRight, Memory, Kokkos::MemoryUnmanaged> some(
-          waves, plan.patterns * modes_, n_, n_);
+      const Array<Complex, Memory> some = array_of<Memory>(waves, plan.patterns * modes_, n_, n_);
       (direction == FFTDirection::Forward ? plan.forward : plan.backward)
           .execute(space, some, some, workspace_);
       waves += some.size(), count -= plan.patterns, room -= plan.patterns;

@@ -5,6 +5,7 @@
 #include <bracewell/impl/host_tasks.hpp>
 #include <bracewell/ptychography/detail/scan_store.hpp>
 #include <bracewell/ptychography/detail/targets.hpp>
+#include <bracewell/ptychography/detail/team_sums.hpp>
 #include <bracewell/ptychography/detail/tuning.hpp>
 
 namespace Bracewell::Impl {
@@ -69,10 +70,6 @@ struct ComparePatterns {
     return detector.background ? sum + detector.background[k] : sum;
   }
 
-  KOKKOS_INLINE_FUNCTION T weight(std::int64_t at, T stored) const {
-    return targets.masked && stored < 0 ? T(0) : targets.pixel_weights ? targets.pixel_weights[at] : T(1);
-  }
-
   KOKKOS_FUNCTION void operator()(const Team& team) const {
     const std::int64_t i = team.league_rank(), j = selection(i), at = targets.row(i, j) * pixels;
     Kokkos::complex<T>* const wave = waves + i * modes * pixels;
@@ -81,10 +78,10 @@ struct ComparePatterns {
     const auto range = Kokkos::TeamThreadRange(team, pixels);
     double total = 0, weights = 0;
     if (targets.scaled) {
-      Kokkos::parallel_reduce(
-          range,
+      team_sums<Space>(
+          team, pixels,
           [&](std::int64_t k, double& sum, double& sum_weights) {
-            const T w = weight(at + k, static_cast<T>(targets.values[at + k]));
+            const T w = pixel_weight(targets, at + k, static_cast<T>(targets.values[at + k]));
             sum += double(w) * intensity(wave, h, k);
             sum_weights += double(w);
           },
@@ -95,10 +92,11 @@ struct ComparePatterns {
         targets.scaled ? static_cast<T>(scale_of(double(targets.mean(j)) * weights, total)) : T(1);
     double loss = 0, moment = 0;
     if (counted)
-      Kokkos::parallel_reduce(
-          range,
+      team_sums<Space>(
+          team, pixels,
           [&](std::int64_t k, double& sum, double& sum_moment) {
-            const T stored = static_cast<T>(targets.values[at + k]), w = weight(at + k, stored);
+            const T stored = static_cast<T>(targets.values[at + k]),
+                    w = pixel_weight(targets, at + k, stored);
             if (w > 0) {
               T value, slope;
               const T I = intensity(wave, h, k);
@@ -113,7 +111,7 @@ struct ComparePatterns {
       return;
     const T mean_slope = static_cast<T>(total > 0 ? moment / total : 0.0);
     const auto slope_of = [&](std::int64_t k) { // dL/dI
-      const T stored = static_cast<T>(targets.values[at + k]), w = weight(at + k, stored);
+      const T stored = static_cast<T>(targets.values[at + k]), w = pixel_weight(targets, at + k, stored);
       if (!counted || !(w > 0))
         return T(0);
       T value, slope;
@@ -122,8 +120,8 @@ struct ComparePatterns {
     };
     if (detector.factor_gradient || detector.slopes) {
       double sum = 0;
-      Kokkos::parallel_reduce(
-          range,
+      team_sums<Space>(
+          team, pixels,
           [&](std::int64_t k, double& partial) {
             const T slope = slope_of(k);
             partial += double(slope) * energy(wave, k);
@@ -152,8 +150,8 @@ void compare_waves(const Space& space, const char* label, PatternLoss loss, Kokk
                    const DetectorTerms<T>& detector = {}) {
   visit_loss(loss, [&](auto kind) {
     using Compare = ComparePatterns<Space, T, Storage, decltype(kind)::value>;
-    launch_kernel(
-        label, Kokkos::TeamPolicy<Space>(space, static_cast<int>(selection.count), +Compare::team_size),
+    launch_teams(
+        label, space, selection.count,
         Compare{waves, selection, targets, background, modes, pixels, norm, losses, gradients, detector});
   });
 }

@@ -5,6 +5,7 @@
 #include <bracewell/impl/host_tasks.hpp>
 #include <bracewell/ptychography/detail/scan_store.hpp>
 #include <bracewell/ptychography/detail/targets.hpp>
+#include <bracewell/ptychography/detail/team_sums.hpp>
 
 #include <Kokkos_Core.hpp>
 
@@ -65,12 +66,6 @@ compare_pixel(CompareTask task, const Targets<T, Storage>& targets, std::int64_t
           2 * slope_unit(kind) * norm * pattern.scale};
 }
 
-/// The weight of a pixel that is stored at `index`.
-template <class T, class Storage>
-KOKKOS_FORCEINLINE_FUNCTION T pixel_weight(const Targets<T, Storage>& targets, std::int64_t index, T target) {
-  return targets.pixel_weights ? targets.pixel_weights[index] : targets.masked && target < 0 ? T(0) : T(1);
-}
-
 /// Adds what the blocks of every pattern left, and draws the consequence. A team per pattern.
 template <class Space, class T, class Storage>
 struct SumBlocks {
@@ -92,20 +87,18 @@ struct SumBlocks {
   double* losses;
   T* factor_gradient; ///< [N], or null
 
+  static constexpr int team_size = is_host<Space> ? 1 : 32;
   using Member = typename Kokkos::TeamPolicy<Space>::member_type;
 
   static void launch(const Space& space, const SumBlocks& kernel) {
-    launch_kernel(
-        "Bracewell::PtychographyLoss::sum_blocks",
-        Kokkos::TeamPolicy<Space>(space, static_cast<int>(kernel.selection.count), is_host<Space> ? 1 : 32),
-        kernel);
+    launch_teams("Bracewell::PtychographyLoss::sum_blocks", space, kernel.selection.count, kernel);
   }
 
   KOKKOS_FUNCTION void operator()(const Member& member) const {
     const std::int64_t i = member.league_rank();
     double first = 0, second = 0;
-    Kokkos::parallel_reduce(
-        Kokkos::TeamThreadRange(member, blocks),
+    team_sums<Space>(
+        member, blocks,
         [&](int block, double& a, double& b) {
           a += sums[2 * (i * blocks + block)];
           b += sums[2 * (i * blocks + block) + 1];

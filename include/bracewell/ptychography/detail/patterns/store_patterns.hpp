@@ -6,6 +6,7 @@
 #include <bracewell/impl/host_tasks.hpp>
 #include <bracewell/impl/memory.hpp>
 #include <bracewell/ptychography/detail/targets.hpp>
+#include <bracewell/ptychography/detail/team_sums.hpp>
 #include <bracewell/ptychography/detail/tuning.hpp>
 
 #include <algorithm>
@@ -56,12 +57,12 @@ struct StoreReduced {
     const std::int64_t i = team.league_rank(), j = first + i, pixels = std::int64_t(n) * n;
     const std::int64_t pixels2 = std::int64_t(n2) * n2;
     double before = 0, after = 0;
-    Kokkos::parallel_reduce(
-        Kokkos::TeamThreadRange(team, pixels),
+    team_sums<Space>(
+        team, pixels,
         [&](std::int64_t k, double& sum) { sum += double(full[i * pixels + k]) * full[i * pixels + k]; },
         before);
-    Kokkos::parallel_reduce(
-        Kokkos::TeamThreadRange(team, pixels2),
+    team_sums<Space>(
+        team, pixels2,
         [&](std::int64_t k, double& sum) {
           const T t = reduced[i * pixels2 + k].real();
           sum += double(t) * t;
@@ -81,15 +82,14 @@ template <class Space, class T>
 class ReducedGrid {
   using Complex = Kokkos::complex<T>;
   using Memory = typename Space::memory_space;
-  using Patterns = Kokkos::View<Complex***, Kokkos::LayoutRight, Memory>;
   using Range = Kokkos::RangePolicy<Space, Kokkos::IndexType<std::int64_t>>;
   using Transform = FFT<Space, 2, Complex, Complex>;
 
 public:
   ReducedGrid(const Space& space, int full, int reduced, int probe, std::int64_t group)
       : n_(full), n2_(reduced), m_(probe), group_(group),
-        large_(device_zeros<Complex***>(space, "Bracewell::PtychographyLoss::full", group_, n_, n_)),
-        small_(device_zeros<Complex***>(space, "Bracewell::PtychographyLoss::reduced", group_, n2_, n2_)),
+        large_(device_vector<Complex>(space, "Bracewell::PtychographyLoss::full", group_ * n_ * n_)),
+        small_(device_vector<Complex>(space, "Bracewell::PtychographyLoss::reduced", group_ * n2_ * n2_)),
         targets_(device_vector<T>(space, "Bracewell::PtychographyLoss::resample", group_ * n_ * n_)),
         to_lags_(space, {n_, n_}, group_, {.direction = FFTDirection::Backward}),
         from_lags_(space, {n2_, n2_}, group_, {}) {}
@@ -103,21 +103,22 @@ public:
     const std::int64_t pixels = std::int64_t(n_) * n_, pixels2 = std::int64_t(n2_) * n2_;
     launch_kernel("Bracewell::PtychographyLoss::resample", Range(space, 0, group_ * pixels),
                   ToComplex<T>{targets_.data(), large_.data()});
-    to_lags_.execute(space, large_, large_);
+    const auto large = array_of<Memory>(large_.data(), group_, n_, n_);
+    to_lags_.execute(space, large, large);
     launch_kernel("Bracewell::PtychographyLoss::crop_lags", Range(space, 0, group_ * pixels2),
                   CropLags<T>{large_.data(), small_.data(), n_, n2_, m_});
-    from_lags_.execute(space, small_, small_);
+    const auto small = array_of<Memory>(small_.data(), group_, n2_, n2_);
+    from_lags_.execute(space, small, small);
     using Store = StoreReduced<Space, T, Storage>;
-    launch_kernel("Bracewell::PtychographyLoss::store_reduced",
-                  Kokkos::TeamPolicy<Space>(space, static_cast<int>(count), +Store::team_size),
-                  Store{targets_.data(), small_.data(), first, at, n_, n2_, layout, values, constants});
+    launch_teams("Bracewell::PtychographyLoss::store_reduced", space, count,
+                 Store{targets_.data(), small_.data(), first, at, n_, n2_, layout, values, constants});
   }
 
 private:
   int n_, n2_, m_;
   std::int64_t group_;
-  Patterns large_, small_;
-  Kokkos::View<T*, Kokkos::LayoutRight, Memory> targets_;
+  Kokkos::View<Complex*, Space> large_, small_;
+  Kokkos::View<T*, Space> targets_;
   Transform to_lags_, from_lags_;
 };
 
@@ -147,8 +148,8 @@ struct StorePatterns {
     const T* const weight = weights ? weights + i * weights_stride : nullptr;
     double sum = 0, sum_weights = 0;
     std::int64_t invalid = 0, inexact = 0;
-    Kokkos::parallel_reduce(
-        Kokkos::TeamThreadRange(team, pixels),
+    team_sums<Space>(
+        team, pixels,
         [&](std::int64_t k, double& partial, double& partial_weights, std::int64_t& bad,
             std::int64_t& not_exact) {
           const double w = weight ? double(weight[k]) : 1.0, value = static_cast<double>(pattern[k]);

@@ -5,6 +5,7 @@
 #include <bracewell/impl/host_tasks.hpp>
 #include <bracewell/impl/memory.hpp>
 #include <bracewell/ptychography/detail/scan_store.hpp>
+#include <bracewell/ptychography/detail/team_sums.hpp>
 #include <bracewell/ptychography/detail/tuning.hpp>
 
 #include <algorithm>
@@ -75,20 +76,15 @@ struct GatherRows {
 /// The rows, in memory of the device and of the host.
 template <class Space, class Value>
 class StreamedRows {
-  using Memory = typename Space::memory_space;
-  using HostMemory = Kokkos::SharedHostPinnedSpace;
-  template <class M>
-  using View = Kokkos::View<Value*, Kokkos::LayoutRight, M>;
-
 public:
   StreamedRows() = default;
-  StreamedRows(const Space& space, const std::string& name, const RowShares& shares, std::int64_t size)
+  StreamedRows(const Space& space, const char* name, const RowShares& shares, std::int64_t size)
       : shares_(shares), size_(size),
         device_(
-            device_vector<Value>(space, "Bracewell::PtychographyLoss::" + name, shares.on_device() * size)),
+            device_vector<Value>(space, {"Bracewell::PtychographyLoss::", name}, shares.on_device() * size)),
         host_(Kokkos::view_alloc(Kokkos::WithoutInitializing,
-                                 "Bracewell::PtychographyLoss::" + name + "_on_host"),
-              static_cast<std::size_t>(shares.on_host() * size)) {}
+                                 std::string(Label("Bracewell::PtychographyLoss::on_host::", name))),
+              sizeof(Value) * static_cast<std::size_t>(shares.on_host() * size)) {}
 
   std::size_t memory_bytes() const { return bytes_of(device_); }
   std::size_t host_bytes() const { return bytes_of(host_); }
@@ -103,51 +99,46 @@ public:
       return;
     if (selection.patterns) {
       using Gather = GatherRows<Space, Value>;
-      launch_kernel("Bracewell::PtychographyLoss::fetch_patterns",
-                    Kokkos::TeamPolicy<Space>(
-                        space, static_cast<int>(std::min<std::int64_t>(Gather::teams, selection.count)),
-                        +Gather::team_size),
-                    Gather{device_.data(), host_.data(), shares_.resident, size_, selection, slot(which)});
+      launch_teams(
+          "Bracewell::PtychographyLoss::fetch_patterns", space,
+          std::min<std::int64_t>(Gather::teams, selection.count),
+          Gather{device_.data(), on_host(shares_.resident), shares_.resident, size_, selection, slot(which)});
       return;
     }
-    copy(selection.first, selection.count, [&](const auto& rows, std::int64_t begin) {
-      Kokkos::deep_copy(space, part(device_, shares_.resident + which * shares_.group + begin, rows.size()),
-                        rows);
-    });
+    const std::int64_t staying = values_staying(selection.first, selection.count);
+    copy_on_device(space, device_.data() + selection.first * size_, staying, slot(which));
+    copy_to_device(space, on_host(selection.first) + staying,
+                   static_cast<std::size_t>(selection.count * size_ - staying), slot(which) + staying);
   }
 
   /// The reverse, for rows first, first + 1, ...
   void put(const Space& space, std::int64_t first, std::int64_t count, int which) const {
     if (size_ == 0)
       return;
-    copy(first, count, [&](const auto& rows, std::int64_t begin) {
-      Kokkos::deep_copy(space, rows,
-                        part(device_, shares_.resident + which * shares_.group + begin, rows.size()));
-    });
+    const std::int64_t staying = values_staying(first, count);
+    copy_on_device(space, slot(which), staying, device_.data() + first * size_);
+    copy_to_host(space, slot(which) + staying, static_cast<std::size_t>(count * size_ - staying),
+                 on_host(first) + staying);
   }
 
 private:
-  /// `values` of a View from a row on.
-  template <class Of>
-  auto part(const Of& view, std::int64_t row, std::size_t values) const {
-    return Kokkos::View<Value*, Kokkos::LayoutRight, typename Of::memory_space, Kokkos::MemoryUnmanaged>(
-        view.data() + row * size_, values);
+  /// Of the rows first, first + 1, ...: those on the device come before the others.
+  std::int64_t values_staying(std::int64_t first, std::int64_t count) const {
+    return std::clamp<std::int64_t>(shares_.resident - first, 0, count) * size_;
   }
-  /// action(rows on the device or on the host, how many of the others come before).
-  template <class Action>
-  void copy(std::int64_t first, std::int64_t count, const Action& action) const {
-    const std::int64_t stay = std::clamp<std::int64_t>(shares_.resident - first, 0, count);
-    if (stay > 0)
-      action(part(device_, first, static_cast<std::size_t>(stay * size_)), 0);
-    if (stay < count)
-      action(part(host_, first + stay - shares_.resident, static_cast<std::size_t>((count - stay) * size_)),
-             stay);
+  /// Where a row is on the host, or would be.
+  Value* on_host(std::int64_t row) const {
+    return reinterpret_cast<Value*>(host_.data()) + (row - shares_.resident) * size_;
+  }
+  static void copy_on_device(const Space& space, const Value* from, std::int64_t count, Value* to) {
+    if (count > 0)
+      copy_padded(space, "Bracewell::PtychographyLoss::copy_patterns", from, count, to, count);
   }
 
   RowShares shares_{0, 0, 0};
   std::int64_t size_ = 0;
-  View<Memory> device_;
-  View<HostMemory> host_;
+  Kokkos::View<Value*, Space> device_;
+  Kokkos::View<char*, Kokkos::SharedHostPinnedSpace> host_;
 };
 
 } // namespace Bracewell::Impl

@@ -5,6 +5,7 @@
 #include <bracewell/impl/memory.hpp>
 #include <bracewell/ptychography/detail/patterns/store_patterns.hpp>
 #include <bracewell/ptychography/detail/patterns/streamed_rows.hpp>
+#include <bracewell/ptychography/detail/team_sums.hpp>
 
 #include <algorithm>
 #include <limits>
@@ -19,7 +20,7 @@ template <class Space, class T, class Storage>
 class TargetStore {
   using Memory = typename Space::memory_space;
   template <class Value>
-  using View = Kokkos::View<Value*, Kokkos::LayoutRight, Memory>;
+  using View = Kokkos::View<Value*, Space>;
 
 public:
   /// @param measured, compared  pixels per side: of the patterns, and of the grid on which they are compared
@@ -195,10 +196,9 @@ private:
     using Count = typename DeviceView::non_const_value_type;
     using Store = StorePatterns<Space, T, Stored, Count>;
     const TargetStorage<T, Stored> target{TargetStorage<T, Stored>::holds_root(options_.loss)};
-    launch_kernel("Bracewell::PtychographyLoss::store",
-                  Kokkos::TeamPolicy<Space>(space, static_cast<int>(patterns.extent(0)), +Store::team_size),
-                  Store{patterns.data(), weights, weights_stride, first, at, measured_, scaled_counts(),
-                        where, target, to, means_.data(), units_.data(), kept_weights, invalid});
+    launch_teams("Bracewell::PtychographyLoss::store", space, static_cast<std::int64_t>(patterns.extent(0)),
+                 Store{patterns.data(), weights, weights_stride, first, at, measured_, scaled_counts(), where,
+                       target, to, means_.data(), units_.data(), kept_weights, invalid});
   }
 
   /// The same through the reduced grid.

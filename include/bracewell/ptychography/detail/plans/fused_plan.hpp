@@ -7,7 +7,6 @@
 #include <bracewell/ptychography/detail/plans/pattern_plan.hpp>
 
 #include <algorithm>
-#include <string>
 #include <type_traits>
 
 namespace Bracewell::Impl {
@@ -84,7 +83,7 @@ private:
   /// Losses and, if they are asked for, the gradients of exit waves.
   void compute(const Call& call) const {
     const int used = static_cast<int>(std::min(teams_, call.selection.count));
-    const std::string label = "Bracewell::PtychographyLoss::fused_patterns";
+    const char* const label = "Bracewell::PtychographyLoss::fused_patterns";
     visit_kernel(n_, m_, chip_, [&](auto type, auto, auto on_chip) {
       using Kernel = typename decltype(type)::type;
       const Kernel kernel{call.positions.device(),

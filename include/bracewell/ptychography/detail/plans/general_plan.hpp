@@ -7,6 +7,7 @@
 #include <bracewell/ptychography/detail/general/waves.hpp>
 #include <bracewell/ptychography/detail/lines/transform_lines.hpp>
 #include <bracewell/ptychography/detail/plans/pattern_plan.hpp>
+#include <bracewell/ptychography/detail/team_sums.hpp>
 
 #include <algorithm>
 #include <array>
@@ -25,7 +26,7 @@ class GeneralPlan : PatternPlan<Space, T, Storage> {
       typename Types::Positions, typename Types::Call;
   template <class Value>
   using View = typename Types::template View<Value>;
-  using Waves = Kokkos::View<Complex****, Kokkos::LayoutRight, Memory>;
+  using Waves = View<Complex>;
   using Transforms = WaveTransforms<Space, T>;
   static constexpr bool on_device = !is_host<Space>;
 
@@ -35,10 +36,8 @@ public:
       : shape_(sizes), keeps_(options.refine_positions && options.fresnel_number),
         inverse_fresnel_detector_(options.fresnel_number ? 1 / *options.fresnel_number : 0),
         group_(group_size(positions, sizes, options)), shifted_(space, positions, sizes, options, group_),
-        waves_(device_view<Complex****>(space, "Bracewell::PtychographyLoss::waves", group_, shape_.modes,
-                                        shape_.detector, shape_.detector)),
+        waves_(make_waves(space, "Bracewell::PtychographyLoss::waves", pixels())),
         transforms_(space, shape_.detector, shape_.modes, part_size(group_, sizes)) {
-    zero(space, waves_); // what is transformed beyond the last pattern stays finite
     if (shifted_)
       probes_ = make_windows(space, "Bracewell::PtychographyLoss::probes");
     for (const double fresnel_number : options.slice_fresnel_numbers) {
@@ -51,22 +50,14 @@ public:
       std::vector<double> moves(2 * incident_.size());
       for (std::size_t i = 0; i < 2 * options.slice_shifts.size(); ++i)
         moves[i] = options.slice_shifts[i / 2][i % 2];
-      moves_ = device_vector<double>(space, "Bracewell::PtychographyLoss::slice_shifts",
-                                     static_cast<std::int64_t>(moves.size()));
-      Kokkos::deep_copy(space, moves_,
-                        Kokkos::View<const double*, Kokkos::HostSpace, Kokkos::MemoryUnmanaged>(
-                            moves.data(), moves.size()));
-      space.fence("Bracewell::PtychographyLoss: the host's copy may go");
+      moves_ = device_copy(space, "Bracewell::PtychographyLoss::slice_shifts", moves);
     }
     if (shifts_by_lines(bool(shifted_), shape_))
       lines_.emplace(space, "Bracewell::PtychographyLoss::table", shape_.probe);
     if (transforms_windows(bool(shifted_), shape_))
       windows_.emplace(space, shape_.probe, shape_.modes, part_size(group_, sizes));
-    if (keeps_) {
-      kept_ = device_view<Complex****>(space, "Bracewell::PtychographyLoss::kept_spectra", group_,
-                                       shape_.modes, shape_.detector, shape_.detector);
-      zero(space, kept_);
-    }
+    if (keeps_)
+      kept_ = make_waves(space, "Bracewell::PtychographyLoss::kept_spectra", pixels());
     if (options.detector_background)
       slopes_ = device_vector<T>(space, "Bracewell::PtychographyLoss::slopes", group_ * pixels());
     sums_ = device_vector<double>(space, "Bracewell::PtychographyLoss::sums", 2 * group_ * blocks(pixels()));
@@ -204,15 +195,15 @@ private:
     return shape.slices - !shifts + (options.refine_slice_shifts ? shape.slices - 1 : 0);
   }
 
-  Waves make_windows(const Space& space, const char* label) const {
-    const Waves result =
-        device_view<Complex****>(space, label, group_, shape_.modes, shape_.probe, shape_.probe);
-    zero(space, result);
+  /// Zeros: what is transformed beyond the last pattern stays finite.
+  Waves make_waves(const Space& space, const char* label, std::int64_t values) const {
+    const std::int64_t size = group_ * shape_.modes * values;
+    const Waves result = device_vector<Complex>(space, label, size);
+    clear(space, "Bracewell::PtychographyLoss::waves", result.data(), size);
     return result;
   }
-
-  static void zero(const Space& space, const Waves& waves) {
-    clear(space, "Bracewell::PtychographyLoss::waves", waves.data(), std::int64_t(waves.size()));
+  Waves make_windows(const Space& space, const char* label) const {
+    return make_waves(space, label, std::int64_t(shape_.probe) * shape_.probe);
   }
 
   static std::int64_t group_size(const Positions& positions, const PtychographyShape& shape,
@@ -354,10 +345,9 @@ private:
                              shape_.modes, static_cast<const Complex*>(spectra_[std::size_t(slice)].data()),
                              field, sums_.data(), blocks(pixels()));
       using Add = SumShiftGradients<Space, T>;
-      launch_kernel("Bracewell::PtychographyLoss::slice_shift_gradient",
-                    Kokkos::TeamPolicy<Space>(space, 1, +Add::team_size),
-                    Add{sums_.data(), count * parts, 2 * Kokkos::numbers::pi / m,
-                        call.outputs.slice_shift_gradient.data + 2 * slice, call.selection.first > 0});
+      launch_teams("Bracewell::PtychographyLoss::slice_shift_gradient", space, 1,
+                   Add{sums_.data(), count * parts, 2 * Kokkos::numbers::pi / m,
+                       call.outputs.slice_shift_gradient.data + 2 * slice, call.selection.first > 0});
     }
     for_waves(space, "Bracewell::PtychographyLoss::free_space", count, shape_.modes, m,
               FresnelTransfer<T>{field, m, inverse_fresnel_[std::size_t(slice)], ProbeShifts{}, true, nullptr,

@@ -9,6 +9,7 @@
 #include <bracewell/ptychography/detail/plans/known_lines_plan.hpp>
 #include <bracewell/ptychography/detail/plans/lines_plan.hpp>
 #include <bracewell/ptychography/detail/plans/pattern_plan.hpp>
+#include <bracewell/ptychography/detail/team_sums.hpp>
 
 #include <Kokkos_Core.hpp>
 
@@ -30,9 +31,8 @@ struct SumLosses {
 
   KOKKOS_FUNCTION void operator()(const Team& team) const {
     double sum = 0;
-    Kokkos::parallel_reduce(
-        Kokkos::TeamThreadRange(team, count), [&](std::int64_t i, double& partial) { partial += losses[i]; },
-        sum);
+    team_sums<Space>(
+        team, count, [&](std::int64_t i, double& partial) { partial += losses[i]; }, sum);
     Kokkos::single(Kokkos::PerTeam(team), [&]() { *loss = sum; });
   }
 };
@@ -98,9 +98,8 @@ public:
     std::visit([&](const auto& own) { evaluate_groups(own, call, patterns, used, losses); }, plan_);
     if (outputs.loss) {
       using AddLosses = SumLosses<Space>;
-      launch_kernel("Bracewell::PtychographyLoss::sum_losses",
-                    Kokkos::TeamPolicy<Space>(space, 1, +AddLosses::team_size),
-                    AddLosses{losses, used, outputs.loss.data});
+      launch_teams("Bracewell::PtychographyLoss::sum_losses", space, 1,
+                   AddLosses{losses, used, outputs.loss.data});
     }
   }
 
@@ -183,7 +182,7 @@ private:
   Plan plan_;
   Store store_;
   Sums sums_;
-  Kokkos::View<double*, Kokkos::LayoutRight, Memory> losses_;
+  Kokkos::View<double*, Space> losses_;
 };
 
 } // namespace Bracewell::Impl

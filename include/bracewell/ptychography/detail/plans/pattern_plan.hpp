@@ -23,7 +23,6 @@ namespace Bracewell::Impl {
 template <class Space, class T>
 class GradientSums {
   using Complex = Kokkos::complex<T>;
-  using Memory = typename Space::memory_space;
   using Range = Kokkos::RangePolicy<Space, Kokkos::IndexType<std::int64_t>>;
 
 public:
@@ -88,8 +87,8 @@ private:
   }
 
   std::int64_t window_, portion_count_;
-  Kokkos::View<int*, Kokkos::LayoutRight, Memory> slots_; ///< [patterns]: where in the subset each stands
-  Kokkos::View<Complex*, Kokkos::LayoutRight, Memory> portions_;
+  Kokkos::View<int*, Space> slots_; ///< [patterns]: where in the subset each stands
+  Kokkos::View<Complex*, Space> portions_;
 };
 
 /// What the plans of all paths share: types, and a call of PtychographyLoss::evaluate, which goes to a plan a group of
@@ -102,7 +101,7 @@ struct PatternPlan {
   using Complex = Kokkos::complex<T>;
   using Memory = typename Space::memory_space;
   template <class Value>
-  using View = Kokkos::View<Value*, Kokkos::LayoutRight, Memory>;
+  using View = Kokkos::View<Value*, Space>;
   using Range = Kokkos::RangePolicy<Space, Kokkos::IndexType<std::int64_t>>;
   using Positions = ScanStore<Space>;
   using Shifted = ShiftedProbes<Space, T>;

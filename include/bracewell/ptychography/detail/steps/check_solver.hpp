@@ -21,8 +21,8 @@ const PtychographySolverOptions& check_solver(const PtychographyShape& shape, co
   const Arguments check{"PtychographySolver"};
   check.require(shape == loss.sizes(), "shape", "the sizes that the loss was made with", "others");
   const auto rate = [&](const char* argument, double value) {
-    check.require(value >= 0 && value <= 1e30, argument, "learning rates that are finite and >= 0",
-                  [&] { return number(value); });
+    if (!(value >= 0 && value <= 1e30))
+      check.refuse(argument, "learning rates that are finite and >= 0, found %.6g", value);
   };
   rate("options.object_rate", options.object_rate);
   rate("options.probe_rate", options.probe_rate);
@@ -32,33 +32,36 @@ const PtychographySolverOptions& check_solver(const PtychographyShape& shape, co
   rate("options.factor_rate", options.factor_rate);
   rate("options.background_rate", options.background_rate);
   check.positive("options.position_limit", options.position_limit);
-  check.require(options.position_rate == 0 || loss.refines_positions(), "options.position_rate",
-                "0, as the loss was made without options.refine_positions",
-                [&] { return number(options.position_rate); });
+  if (options.position_rate != 0 && !loss.refines_positions())
+    check.refuse("options.position_rate",
+                 "0, as the loss was made without options.refine_positions, found %.6g",
+                 options.position_rate);
   check.not_negative("options.total_variation", options.total_variation);
   const auto& limits = options.amplitude_limits;
-  check.require(limits[0] <= limits[1], "options.amplitude_limits", "two numbers, the smaller one first",
-                [&] { return number(limits[0]) + " and " + number(limits[1]); });
+  if (!(limits[0] <= limits[1]))
+    check.refuse("options.amplitude_limits", "two numbers, the smaller one first, found %.6g and %.6g",
+                 double(limits[0]), double(limits[1]));
   if (options.probe_support) {
     check.positive("options.probe_support", *options.probe_support);
-    check.require(!options.optics, "options.probe_support", "none with optics",
-                  [&] { return number(*options.probe_support); });
+    if (options.optics)
+      check.refuse("options.probe_support", "none with optics, found %.6g", *options.probe_support);
   }
   for (const double value : options.aberration_rates)
     rate("options.aberration_rates", value);
   const auto decay = [&](const char* argument, double value) {
-    check.require(value >= 0 && value < 1, argument, "a value in [0, 1)", [&] { return number(value); });
+    if (!(value >= 0 && value < 1))
+      check.refuse(argument, "a value in [0, 1), found %.6g", value);
   };
   decay("options.adam.beta1", options.adam.beta1);
   decay("options.adam.beta2", options.adam.beta2);
   check.positive("options.adam.epsilon", options.adam.epsilon);
   check.at_least<std::int64_t>("options.history", options.history, 1);
-  check.require(options.regularisation > 0 && options.regularisation <= 1, "options.regularisation",
-                "a value in (0, 1]", [&] { return number(options.regularisation); });
+  if (!(options.regularisation > 0 && options.regularisation <= 1))
+    check.refuse("options.regularisation", "a value in (0, 1], found %.6g", options.regularisation);
   check.at_least<std::int64_t>("options.projections_first", options.projections_first, 0);
-  check.require(options.projections_first == 0 || options.steps == PtychographySteps::Adam,
-                "options.projections_first", "0 with steps other than Adam",
-                [&] { return number(options.projections_first); });
+  if (options.projections_first != 0 && options.steps != PtychographySteps::Adam)
+    check.refuse("options.projections_first", "0 with steps other than Adam, found %lld",
+                 static_cast<long long>(options.projections_first));
   check.require((options.steps == PtychographySteps::Adam && options.projections_first == 0) ||
                     (!options.optics && shape.slices == 1 && loss.options().loss == PatternLoss::Amplitude &&
                      loss.options().scale == PatternScale::None),
@@ -68,7 +71,8 @@ const PtychographySolverOptions& check_solver(const PtychographyShape& shape, co
                 "others");
   if (!options.optics)
     return options;
-  check.require(shape.modes == 1, "options.optics", "one probe mode", [&] { return number(shape.modes); });
+  if (shape.modes != 1)
+    check.refuse("options.optics", "one probe mode, found %d", shape.modes);
   check.require(shape.relaxation == 0 && !loss.options().pattern_factors &&
                     !loss.options().detector_background,
                 "options.optics", "a loss without relaxation, factors and background", "others");

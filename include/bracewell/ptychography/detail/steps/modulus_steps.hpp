@@ -195,7 +195,7 @@ public:
 private:
   template <class Value, class... Extents>
   static View<Value> make(const Space& space, const char* name, Extents... extents) {
-    return device_zeros<Value>(space, std::string("Bracewell::PtychographySolver::") + name, extents...);
+    return device_zeros<Value>(space, {"Bracewell::PtychographySolver::", name}, extents...);
   }
 
   template <class Gradient>

@@ -4,6 +4,7 @@
 #include <bracewell/impl/execution.hpp>
 #include <bracewell/impl/host_tasks.hpp>
 #include <bracewell/impl/memory.hpp>
+#include <bracewell/ptychography/detail/team_sums.hpp>
 #include <bracewell/ptychography/detail/tuning.hpp>
 #include <bracewell/ptychography/solver_options.hpp>
 
@@ -15,23 +16,9 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
-#include <string>
-#include <type_traits>
 #include <vector>
 
 namespace Bracewell::Impl {
-
-/// Views of one dimension of a vector, and of a View's values.
-template <class Values>
-auto host_list(Values& values) {
-  return Kokkos::View<std::remove_reference_t<decltype(*values.data())>*, Kokkos::LayoutRight,
-                      Kokkos::HostSpace, Kokkos::MemoryUnmanaged>(values.data(), values.size());
-}
-template <class Values>
-auto device_list(const Values& view) {
-  return Kokkos::View<typename Values::non_const_value_type*, Kokkos::LayoutRight,
-                      typename Values::memory_space, Kokkos::MemoryUnmanaged>(view.data(), view.size());
-}
 
 /// positions = first + displacements.
 template <class T>
@@ -90,8 +77,8 @@ struct SumCommonMoves {
   KOKKOS_FUNCTION void operator()(const Team& team) const {
     for (int k = 0; k < 3; ++k) {
       double rows = 0, columns = 0;
-      Kokkos::parallel_reduce(
-          Kokkos::TeamThreadRange(team, count),
+      team_sums<Space>(
+          team, count,
           [&](std::int64_t j, double& sum_rows, double& sum_columns) {
             sum_rows += moves[3 * j + k] * double(displacements[2 * j]);
             sum_columns += moves[3 * j + k] * double(displacements[2 * j + 1]);
@@ -232,22 +219,19 @@ public:
   void find_common_moves(const Space& space, const std::array<std::int64_t, 2>& origin, const Sum& sum) {
     move(space);
     std::vector<double> present(positions_.size());
-    const auto to_host = [&](auto& values, const auto& view) {
-      Kokkos::deep_copy(space, host_list(values), device_list(view));
+    const auto to_host = [&](double* values, const double* from, std::size_t count) {
+      copy_to_host(space, from, count, values);
       space.fence("Bracewell::PtychographySolver: positions are on the host");
     };
-    to_host(present, positions_);
+    to_host(present.data(), positions_.data(), present.size());
     for (std::size_t i = 0; sum && i < present.size(); ++i)
       present[i] += double(origin[i % 2]);
     const auto sum_on_host = [&](double* numbers, std::size_t count) {
       if (!sum)
         return;
-      std::vector<double> values(numbers, numbers + count);
-      const View<double*> on_device(sums_.data(), count);
-      Kokkos::deep_copy(space, on_device, host_list(values));
-      sum(space, on_device);
-      to_host(values, on_device);
-      std::ranges::copy(values, numbers);
+      copy_to_device(space, numbers, count, sums_.data());
+      sum(space, View<double*>(sums_.data(), count));
+      to_host(numbers, sums_.data(), count);
     };
     common_moves_ =
         device_copy(space, "Bracewell::PtychographySolver::common_moves", common_moves(present, sum_on_host));
@@ -263,10 +247,9 @@ public:
   /// Takes from the displacements what positions must not do, and what goes beyond a limit in pixels.
   void limit(const Space& space, double limit, PositionMoves kind, const Sum& sum) const {
     using Moves = SumCommonMoves<Space, Real>;
-    launch_kernel("Bracewell::PtychographySolver::sum_common_moves",
-                  Kokkos::TeamPolicy<Space>(space, 1, +Moves::team_size),
-                  Moves{displacements_.data(), common_moves_.data(), std::int64_t(displacements_.extent(0)),
-                        sums_.data()});
+    launch_teams("Bracewell::PtychographySolver::sum_common_moves", space, 1,
+                 Moves{displacements_.data(), common_moves_.data(), std::int64_t(displacements_.extent(0)),
+                       sums_.data()});
     if (sum)
       sum(space, sums_);
     launch_kernel("Bracewell::PtychographySolver::limit_displacements",
@@ -278,7 +261,7 @@ public:
 private:
   template <class Value, class... Extents>
   static View<Value> zeros(const Space& space, const char* name, Extents... extents) {
-    return device_zeros<Value>(space, std::string("Bracewell::PtychographySolver::") + name, extents...);
+    return device_zeros<Value>(space, {"Bracewell::PtychographySolver::", name}, extents...);
   }
 
   View<double**> first_, positions_;

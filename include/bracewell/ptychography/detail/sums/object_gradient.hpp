@@ -211,7 +211,7 @@ private:
 
 /// Runs the gathering kernel with its scratch memory.
 template <class Space, class Gather>
-void gather_object_gradient(const Space& space, const std::string& label, const Gather& gather) {
+void gather_object_gradient(const Space& space, const Label& label, const Gather& gather) {
   using Policy = Kokkos::TeamPolicy<
       Space, Kokkos::LaunchBounds<PtychographyTuning::tile_width * PtychographyTuning::object_shares,
                                   resident_teams<Space>(PtychographyTuning::object_teams)>>;

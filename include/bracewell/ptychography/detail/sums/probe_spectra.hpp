@@ -211,8 +211,8 @@ struct SumShiftGradients {
 
   KOKKOS_FUNCTION void operator()(const Team& team) const {
     double rows = 0, columns = 0;
-    Kokkos::parallel_reduce(
-        Kokkos::TeamThreadRange(team, count),
+    team_sums<Space>(
+        team, count,
         [&](std::int64_t i, double& of_rows, double& of_columns) {
           of_rows += sums[2 * i];
           of_columns += sums[2 * i + 1];
@@ -243,8 +243,8 @@ struct CoefficientGradient {
     for (int c = 0; c < spectra.relaxation; ++c) {
       const Kokkos::complex<T>* const v = spectra.spectra + (spectra.ramp.modes + c) * pixels;
       double re = 0, im = 0;
-      Kokkos::parallel_reduce(
-          Kokkos::TeamThreadRange(team, m * m),
+      team_sums<Space>(
+          team, m * m,
           [&](int k, double& sum_re, double& sum_im) {
             const auto product =
                 conjugate_product(v[k], conjugate_product(spectra.ramp(i, k / m, k % m), term[k]));

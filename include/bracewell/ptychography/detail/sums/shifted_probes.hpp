@@ -7,6 +7,7 @@
 #include <bracewell/ptychography/detail/scan_store.hpp>
 #include <bracewell/ptychography/detail/sums/exit_waves.hpp>
 #include <bracewell/ptychography/detail/sums/probe_spectra.hpp>
+#include <bracewell/ptychography/detail/team_sums.hpp>
 #include <bracewell/ptychography/inputs.hpp>
 #include <bracewell/ptychography/options.hpp>
 
@@ -23,7 +24,6 @@ template <class Space, class T>
 class ShiftedProbes {
   using Complex = Kokkos::complex<T>;
   using Memory = typename Space::memory_space;
-  using Spectra = Kokkos::View<Complex****, Kokkos::LayoutRight, Memory>;
   using Range = Kokkos::RangePolicy<Space, Kokkos::IndexType<std::int64_t>>;
   using Transform = FFT<Space, 2, Complex, Complex>;
   using Inputs = PtychographyInputs<T, Memory>;
@@ -43,7 +43,8 @@ public:
     if (!needed(positions, shape, options))
       return;
     const int count = modes_ + relaxation_;
-    spectra_ = device_view<Complex****>(space, "Bracewell::PtychographyLoss::spectra", 1, count, m_, m_);
+    spectra_ =
+        device_vector<Complex>(space, "Bracewell::PtychographyLoss::spectra", std::int64_t(count) * m_ * m_);
     phases_ = device_vector<Complex>(space, "Bracewell::PtychographyLoss::phases", 2 * group * m_);
     if (options.refine_positions || !positions.subpixel())
       moved_ = device_vector<double>(space, "Bracewell::PtychographyLoss::fractions", 2 * positions.count());
@@ -91,14 +92,12 @@ public:
   ShiftedSpectra<T> spectra(const Space& space, const ScanStore<Space>& positions, const Inputs& inputs,
                             const Selection& selection, bool wrapped = false) const {
     if (relaxation_ == 0) {
-      const Kokkos::View<const Complex****, Kokkos::LayoutRight, Memory> given(inputs.probe.data, 1, modes_,
-                                                                               m_, m_);
-      one_->execute(space, given, spectra_);
+      one_->execute(space, array_of<Memory>(inputs.probe.data, modes_, m_, m_), spectra());
     } else {
       sum(space, inputs.probe.data, spectra_.data(), elements(), false);
       sum(space, inputs.relaxation.data, spectra_.data() + elements(),
           static_cast<std::int64_t>(spectra_.size()) - elements(), false);
-      one_->execute(space, spectra_, spectra_);
+      one_->execute(space, spectra(), spectra());
     }
     launch_kernel("Bracewell::PtychographyLoss::shift_phases", Range(space, 0, selection.count * 2 * m_),
                   ShiftPhases<T>{fractions(positions), wrapped ? positions.device().positions : nullptr,
@@ -116,9 +115,8 @@ public:
     const Selection& selection = spectra.ramp.selection;
     if (outputs.coefficient_gradient) {
       using Gradient = CoefficientGradient<Space, T>;
-      launch_kernel("Bracewell::PtychographyLoss::coefficient_gradient",
-                    Kokkos::TeamPolicy<Space>(space, static_cast<int>(selection.count), +Gradient::team_size),
-                    Gradient{spectra, terms, outputs.coefficient_gradient.data});
+      launch_teams("Bracewell::PtychographyLoss::coefficient_gradient", space, selection.count,
+                   Gradient{spectra, terms, outputs.coefficient_gradient.data});
     }
     if (!outputs.probe_gradient && !outputs.relaxation_gradient)
       return;
@@ -131,7 +129,7 @@ public:
   /// The gradient of the probe, from sums of spectra [modes, m, m].
   Complex* sums() const { return spectra_.data(); }
   void add_sums(const Space& space, const Outputs& outputs, bool accumulate) const {
-    one_back_->execute(space, spectra_, spectra_);
+    one_back_->execute(space, spectra(), spectra());
     if (outputs.probe_gradient)
       sum(space, spectra_.data(), outputs.probe_gradient.data, elements(), accumulate);
     if (outputs.relaxation_gradient)
@@ -140,6 +138,9 @@ public:
   }
 
 private:
+  Array<Complex, Memory> spectra() const {
+    return array_of<Memory>(spectra_.data(), modes_ + relaxation_, m_, m_);
+  }
   std::int64_t elements() const { return std::int64_t(modes_) * m_ * m_; }
 
   /// to = from, or to += from.
@@ -149,9 +150,9 @@ private:
   }
 
   int m_, modes_, relaxation_;
-  Spectra spectra_;                       ///< [modes + relaxation, m, m], as a batch of one
-  Kokkos::View<Complex*, Memory> phases_; ///< ShiftPhases of a group
-  Kokkos::View<double*, Memory> moved_;   ///< fractions, where they are not those of the scan
+  Kokkos::View<Complex*, Space> spectra_; ///< [modes + relaxation, m, m]
+  Kokkos::View<Complex*, Space> phases_;  ///< ShiftPhases of a group
+  Kokkos::View<double*, Space> moved_;    ///< fractions, where they are not those of the scan
   std::optional<Transform> one_, one_back_;
 };
 
@@ -162,10 +163,9 @@ int sum_shift_products(const Space& space, const char* label, std::int64_t count
                        const Spectra& moving, const Kokkos::complex<T>* gradients, double* sums, int most) {
   using Gradient = ShiftGradient<Space, T, Spectra>;
   const int blocks = std::min({most, n, PtychographyTuning::most_blocks});
-  launch_kernel(label,
-                Kokkos::TeamPolicy<Space>(space, static_cast<int>(count * blocks), +Gradient::team_size),
-                Gradient{n, modes, Divisor(static_cast<std::uint32_t>(blocks)),
-                         Divisor(static_cast<std::uint32_t>(n)), moving, gradients, sums});
+  launch_teams(label, space, count * blocks,
+               Gradient{n, modes, Divisor(static_cast<std::uint32_t>(blocks)),
+                        Divisor(static_cast<std::uint32_t>(n)), moving, gradients, sums});
   return blocks;
 }
 

@@ -37,8 +37,8 @@ struct OverlapWeight {
 
 /// Checks rows [slices, angles, pixels] of half acquisition, and where the axis is in them.
 inline void check_half_acquisition(const Arguments& arguments, const ArrayShape& rows, double centre) {
-  arguments.require(rows && rows.rank == 3 && rows.extents[2] >= 1 && rows.extents[2] < (1 << 29),
-                    "sinograms", "[slices, angles, width]", [&] { return rows.shape(); });
+  if (rows.rank != 3 || rows.extents[2] < 1 || rows.extents[2] >= 1 << 29)
+    arguments.refuse("sinograms", "[slices, angles, width], found %s", rows.shape_text().characters);
   arguments.within("centre", centre, 0., double(rows.extents[2] - 1), " pixels");
 }
 
@@ -84,8 +84,9 @@ inline std::pair<std::vector<int>, std::vector<int>> opposite_rows(const Argumen
   const auto angle = [&](int row) { return angles[static_cast<std::size_t>(row)]; };
   std::stable_sort(order.begin(), order.end(), [&](int a, int b) { return angle(a) < angle(b); });
   const double start = angle(order.front()), span = angle(order.back()) - start;
-  arguments.require(span > 350 * pi / 180 && order.size() >= 16, "angles", "at least 16 over 350 degrees",
-                    [&] { return number(angles.size()) + " over " + number(span * 180 / pi) + " degrees"; });
+  if (!(span > 350 * pi / 180 && order.size() >= 16))
+    arguments.refuse("angles", "at least 16 over 350 degrees, found %zu over %.6g degrees", angles.size(),
+                     span * 180 / pi);
   std::vector<int> first;
   for (const int row : order)
     if (angle(row) - start < pi * (1 - 0.25 / double(order.size())))

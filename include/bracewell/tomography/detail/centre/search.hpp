@@ -24,13 +24,12 @@ namespace Bracewell::Impl {
 /// @return n
 inline int check_searched_sinogram(const Arguments& arguments, const ArrayShape& sinogram,
                                    const std::vector<double>& angles) {
-  arguments.require(
-      sinogram && sinogram.rank == 2 && sinogram.extents[0] == std::int64_t(angles.size()) &&
-          sinogram.extents[0] > 0 && sinogram.extents[0] <= (1 << 24) && sinogram.extents[1] >= 16 &&
-          sinogram.extents[1] <= (1 << 24),
-      "sinogram", [&] { return "[" + number(angles.size()) + ", width from 16 to 2^24]"; },
-      [&] { return sinogram.shape(); });
-  return static_cast<int>(sinogram.extents[1]);
+  const std::int64_t rows = sinogram.extents[0], width = sinogram.extents[1];
+  if (sinogram.rank != 2 || rows != std::int64_t(angles.size()) || rows < 1 || rows > 1 << 24 || width < 16 ||
+      width > 1 << 24)
+    arguments.refuse("sinogram", "[%zu, width from 16 to 2^24], found %s", angles.size(),
+                     sinogram.shape_text().characters);
+  return static_cast<int>(width);
 }
 
 /// Values that are not finite.
@@ -59,13 +58,15 @@ void check_searched_values(const Arguments& arguments, const ExecutionSpace& spa
   const Kokkos::RangePolicy<ExecutionSpace, Kokkos::IndexType<std::int64_t>> all(space, 0, count);
   std::int64_t not_finite = 0;
   Kokkos::parallel_reduce("Bracewell::find_centre::finite", all, CountNotFinite<T>{values}, not_finite);
-  arguments.require(not_finite == 0, "sinogram", "finite values",
-                    [&] { return number(not_finite) + " of " + number(count) + " that are not"; });
+  if (not_finite != 0)
+    arguments.refuse("sinogram", "finite values, found %s of %s that are not", Digits(not_finite).characters,
+                     Digits(count).characters);
   Kokkos::MinMaxScalar<T> limits;
   Kokkos::parallel_reduce("Bracewell::find_centre::limits", all, LimitsOfValues<T>{values},
                           Kokkos::MinMax<T>(limits));
-  arguments.require(limits.max_val > limits.min_val, "sinogram", "values that differ, those of an object",
-                    [&] { return number(double(limits.min_val)) + " everywhere"; });
+  if (!(limits.max_val > limits.min_val))
+    arguments.refuse("sinogram", "values that differ, those of an object, found %.6g everywhere",
+                     double(limits.min_val));
 }
 
 /// Whether a row has data: counts of values that are.
@@ -110,13 +111,10 @@ private:
                   Kokkos::RangePolicy<ExecutionSpace, Kokkos::IndexType<std::int64_t>>(space, 0, rows),
                   CountValid<T>{valid.data, counts.data(), int(width)});
     bridged_ = device_vector<T>(space, "Bracewell::find_centre::bridged", sinogram.size());
-    const auto row_of = [&](const T* values, std::int64_t row) {
-      return Kokkos::View<const T*, typename ExecutionSpace::memory_space, Kokkos::MemoryUnmanaged>(
-          values + row * width, static_cast<std::size_t>(width));
+    const auto copy = [&](const T* from, T* to, std::int64_t count) {
+      copy_padded(space, "Bracewell::find_centre::copy", from, count, to, count);
     };
-    Kokkos::deep_copy(space, bridged_,
-                      Kokkos::View<const T*, typename ExecutionSpace::memory_space, Kokkos::MemoryUnmanaged>(
-                          sinogram.data, static_cast<std::size_t>(sinogram.size())));
+    copy(sinogram.data, bridged_.data(), sinogram.size());
     for_each_row(space, "Bracewell::find_centre::bridge", rows,
                  BridgeInvalid<T>{bridged_.data(), valid.data, int(width)});
     space.fence("Bracewell::find_centre::counts");
@@ -132,10 +130,7 @@ private:
         if (with_data(other) > 0 && (nearest < 0 || distance(other) < distance(nearest)))
           nearest = other;
       arguments.require(nearest >= 0, "valid", "some values above 0", "none");
-      Kokkos::deep_copy(space,
-                        Kokkos::View<T*, typename ExecutionSpace::memory_space, Kokkos::MemoryUnmanaged>(
-                            bridged_.data() + row * width, static_cast<std::size_t>(width)),
-                        row_of(bridged_.data(), nearest));
+      copy(bridged_.data() + nearest * width, bridged_.data() + row * width, width);
     }
     values_ = bridged_.data();
   }
@@ -158,8 +153,9 @@ inline std::vector<int> first_half_turn(const Arguments& arguments, const std::v
     return angle(row) - start > pi * (1 - 0.25 / double(angles.size()));
   });
   rows.erase(beyond, rows.end());
-  arguments.require(span > 170 * pi / 180 && rows.size() >= 8, "angles", "at least 8 over 170 degrees",
-                    [&] { return number(rows.size()) + " over " + number(span * 180 / pi) + " degrees"; });
+  if (!(span > 170 * pi / 180 && rows.size() >= 8))
+    arguments.refuse("angles", "at least 8 over 170 degrees, found %zu over %.6g degrees", rows.size(),
+                     span * 180 / pi);
   return rows;
 }
 
@@ -290,10 +286,10 @@ public:
         at_once_(static_cast<int>(std::clamp<std::int64_t>(TomographyTuning<ExecutionSpace>::centre_values /
                                                                (2 * std::int64_t(angles) * width),
                                                            1, trials))),
-        whole_(allocation(space, "Bracewell::find_centre::whole"), size(at_once_), size(2 * angles),
-               size(width)),
-        spectra_(allocation(space, "Bracewell::find_centre::spectra"), size(at_once_), size(2 * angles),
-                 size(width / 2 + 1)),
+        whole_(device_vector<T>(space, "Bracewell::find_centre::whole",
+                                std::int64_t(at_once_) * 2 * angles * width)),
+        spectra_(device_vector<Kokkos::complex<T>>(space, "Bracewell::find_centre::spectra",
+                                                   std::int64_t(at_once_) * 2 * angles * (width / 2 + 1))),
         amplitudes_(device_vector<double>(space, "Bracewell::find_centre::amplitudes", at_once_)),
         transform_(space, {2 * angles, width}, at_once_) {}
 
@@ -306,15 +302,16 @@ public:
     for (int done = 0; done < trials_; done += at_once_) {
       for_each_row(space, "Bracewell::find_centre::complete", std::int64_t(at_once_) * 2 * angles_,
                    CompleteSinogram<T>{half, whole_.data(), angles_, width_, first + done});
-      transform_.execute(space, whole_, spectra_);
+      transform_.execute(space, array_of<MemorySpace>(whole_.data(), at_once_, 2 * angles_, width_),
+                         array_of<MemorySpace>(spectra_.data(), at_once_, 2 * angles_, width_ / 2 + 1));
       launch_kernel("Bracewell::find_centre::amplitude",
                     Kokkos::TeamPolicy<ExecutionSpace>(space, at_once_,
                                                        +TomographyTuning<ExecutionSpace>::centre_threads),
                     wedge());
-      const auto host = Kokkos::create_mirror_view(Kokkos::HostSpace(), amplitudes_);
-      Kokkos::deep_copy(space, host, amplitudes_);
+      result.resize(static_cast<std::size_t>(std::min(done + at_once_, trials_)));
+      copy_to_host(space, amplitudes_.data(), result.size() - std::size_t(done),
+                   result.data() + std::size_t(done));
       space.fence("Bracewell::find_centre::amplitudes");
-      result.insert(result.end(), host.data(), host.data() + std::min(at_once_, trials_ - done));
       report(double(result.size()) / trials_);
     }
     return result;
@@ -343,11 +340,6 @@ public:
 private:
   using MemorySpace = typename ExecutionSpace::memory_space;
 
-  static auto allocation(const ExecutionSpace& space, const char* label) {
-    return Kokkos::view_alloc(space, Kokkos::WithoutInitializing, std::string(label));
-  }
-  static std::size_t size(int value) { return static_cast<std::size_t>(value); }
-
   WedgeAmplitude<ExecutionSpace, T> wedge() const {
     const double slope = std::numbers::pi * object_radius_; // 2 pi R / n per column
     const int drop = std::clamp(angles_ / 8, 1, 20);        // slow changes of the beam are there
@@ -361,8 +353,8 @@ private:
   int angles_, width_, trials_;
   double object_radius_;
   int at_once_;
-  Kokkos::View<T***, Kokkos::LayoutRight, MemorySpace> whole_; ///< [trials at once, 2 angles, width]
-  Kokkos::View<Kokkos::complex<T>***, Kokkos::LayoutRight, MemorySpace> spectra_;
+  Kokkos::View<T*, ExecutionSpace> whole_; ///< [trials at once, 2 angles, width]
+  Kokkos::View<Kokkos::complex<T>*, ExecutionSpace> spectra_;
   Kokkos::View<double*, ExecutionSpace> amplitudes_;
   FFT<ExecutionSpace, 2, T, Kokkos::complex<T>> transform_;
 };

@@ -83,13 +83,10 @@ struct LogPolarGrid {
         least = grid.cost();
         best = grid;
       }
-    arguments.require(
-        is_finite(least), "options.spans",
-        [] {
-          return "0 or a number that leaves less than " + number(largest_period / 4) +
-                 " angles and about 60 degrees to each";
-        },
-        [&] { return number(options.spans); });
+    if (!is_finite(least))
+      arguments.refuse("options.spans",
+                       "0 or a number that leaves less than %d angles and about 60 degrees to each, found %d",
+                       largest_period / 4, options.spans);
     return best;
   }
 
@@ -98,19 +95,21 @@ private:
                     const LogPolarTomographyOptions& options) {
     const std::vector<double>& angles = geometry.angles;
     check_geometry(arguments, geometry, options.image, 4, 32768, 12, 1 << 20);
-    arguments.require(geometry.weights.empty(), "geometry.weights", "none, as the angles are even",
-                      [&] { return number(geometry.weights.size()); });
-    arguments.require(geometry.shifts.empty(), "geometry.shifts", "none, as views lie on one grid",
-                      [&] { return number(geometry.shifts.size()); });
+    if (!geometry.weights.empty())
+      arguments.refuse("geometry.weights", "none, as the angles are even, found %zu",
+                       geometry.weights.size());
+    if (!geometry.shifts.empty())
+      arguments.refuse("geometry.shifts", "none, as views lie on one grid, found %zu",
+                       geometry.shifts.size());
     arguments.within("options.oversampling", options.oversampling, 1., 4.);
     arguments.at_least("options.slices", options.slices, std::int64_t(1));
     arguments.within("options.row_upsampling", options.row_upsampling, 1, 8);
     const double step = std::numbers::pi / double(angles.size());
     for (std::size_t p = 0; p < angles.size(); ++p)
-      arguments.require(
-          std::abs(angles[p] - angles[0] - double(p) * step) < 1e-2 * step, "geometry.angles",
-          [&] { return "even steps of pi / " + number(angles.size()) + " over half a turn"; },
-          [&] { return number(angles[p]) + " at angle " + number(p); });
+      if (!(std::abs(angles[p] - angles[0] - double(p) * step) < 1e-2 * step))
+        arguments.refuse("geometry.angles",
+                         "even steps of pi / %zu over half a turn, found %.6g at angle %zu", angles.size(),
+                         angles[p], p);
   }
 
   /// The grid with so many spans; false where they are too wide.

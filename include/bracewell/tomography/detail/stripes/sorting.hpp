@@ -160,9 +160,9 @@ struct RankedVectors {
   Kokkos::View<int*, Space> angles;
 
   RankedVectors() = default;
-  RankedVectors(const Space& space, const std::string& label, std::int64_t size)
+  RankedVectors(const Space& space, const char* label, std::int64_t size)
       : values(device_vector<T>(space, label, size)),
-        angles(device_vector<int>(space, label + "_angles", size)) {}
+        angles(device_vector<int>(space, {label, "_angles"}, size)) {}
   RankedColumns<T> columns() const { return {values.data(), angles.data()}; }
   std::size_t memory_bytes() const { return bytes_of(values, angles); }
   static constexpr std::size_t value_bytes = sizeof(T) + sizeof(int);
