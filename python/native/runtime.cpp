@@ -49,9 +49,8 @@ std::atomic<Life> state = Life::None;
 
 /// What kernels of hosts do before they begin. Those of Kokkos itself, which fill memory, are not left.
 [[maybe_unused]] void before_kernel(const char* name, std::uint32_t, std::uint64_t*) {
-  Impl::HostInterrupt* const interrupt = Impl::host_interrupt;
-  if (interrupt != nullptr && std::string_view(name).substr(0, 8) != "Kokkos::" && interrupt->asked())
-    interrupt->leave();
+  if (std::string_view(name).substr(0, 8) != "Kokkos::")
+    Impl::leave_if_asked();
 }
 
 } // namespace
