@@ -166,10 +166,20 @@ void ptychography(const Processes& processes, int side, int n, int m) {
   const View<Complex**> object_gradient("object_gradient", object, object);
   const View<Complex***> probe_gradient("probe_gradient", 1, m, m);
   const View<double*> value("loss", 1);
-  processes.print("ptychography/n:" + std::to_string(n) + "/m:" + std::to_string(m) +
-                      "/patterns:" + std::to_string(patterns),
-                  whole,
-                  processes.milliseconds([&] { sum(space, value, object_gradient, probe_gradient); }, 21));
+  const std::string name = "ptychography/n:" + std::to_string(n) + "/m:" + std::to_string(m) +
+                           "/patterns:" + std::to_string(patterns);
+  processes.print(name, whole, processes.milliseconds([&] {
+    for (int i = 0; i < steps; ++i)
+      sum(space, value, object_gradient, probe_gradient);
+  }) / steps);
+  if (processes.all().size() > 1) { // each process by itself
+    solver.set_reduction(space, {.patterns = patterns, .sum = [](const Space&, const auto&...) {}});
+    processes.print(name + "/without_sums", processes.milliseconds([&] {
+      for (int step = 0; step < steps; ++step)
+        solver.step(space);
+    }) / steps,
+                    0);
+  }
 }
 
 void measure(const Processes& processes, const std::string& which, bool small) {

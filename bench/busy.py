@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Programs beside processes that spin: busy.py [--spinners N] [--repeat N] [--settle S] FOLDER
+"""Programs beside processes that spin: busy.py [--spinners N] [--repeat N] [--settle S] [--only PROGRAM...] FOLDER
 
 FOLDER has the programs. Each runs with one thread on the idle machine, and then as it comes beside N processes that do nothing
 but spin, by default four for each processor (eight on two). The share of one thread there is its idle seconds times
@@ -53,6 +53,7 @@ def main():
     parser.add_argument("--spinners", type=int, help="by default four for each processor")
     parser.add_argument("--repeat", type=int, default=3, help="runs of each kind")
     parser.add_argument("--settle", type=float, default=60, help="seconds before programs run beside the others")
+    parser.add_argument("--only", nargs="+", choices=ways, metavar="PROGRAM", default=list(ways), help="some of the programs")
     options = parser.parse_args()
     processors = os.cpu_count()
     spinners = 4 * processors if options.spinners is None else options.spinners
@@ -60,7 +61,8 @@ def main():
     if load > 0.3 * processors:
         print(f"The machine is not idle: its load is {load:.1f} on {processors} processors.")
     folder = options.folder.resolve()
-    commands = {name: [str(folder / name), *rest] for name, rest in ways.items() if (folder / name).exists()}
+    commands = {name: [str(folder / name), *rest] for name, rest in ways.items()
+                if name in options.only and (folder / name).exists()}
     with tempfile.TemporaryDirectory() as work:
         os.chdir(work)
         if (folder / "bracewell-reconstruct").exists():

@@ -8,6 +8,7 @@ forward call and the backward pass of sum |output|^2. Prints one JSON object.
 import argparse
 import json
 import math
+import pathlib
 import statistics
 import sys
 import time
@@ -342,6 +343,7 @@ def main():
     parser.add_argument("--most", type=float, default=0.5, help="seconds for a cell, about")
     parser.add_argument("--until", type=float, default=math.inf, help="seconds after which no part begins any more")
     parser.add_argument("--parts", default="calls,cells,padding,ptychography,peer")
+    parser.add_argument("--output", type=pathlib.Path, help="a file of the results, complete after every part; by default standard output")
     arguments = parser.parse_args()
     started, parts, notes = clock(), arguments.parts.split(","), []
     device = "cuda" if torch.cuda.is_available() else "cpu"
@@ -384,8 +386,10 @@ def main():
         except Exception as error:
             log(f"{name}: {type(error).__name__}: {str(error)[:300]}")
         log(f"{name}: {clock() - begin:.1f} s")
-    result["notes"] = notes
-    json.dump(result, sys.stdout)
+        if arguments.output:
+            arguments.output.write_text(json.dumps({**result, "notes": notes}))
+    if not arguments.output:
+        json.dump({**result, "notes": notes}, sys.stdout)
 
 
 if __name__ == "__main__":

@@ -47,10 +47,15 @@ Instances& instances() {
 bool owner = false; ///< Kokkos was initialised here
 std::atomic<Life> state = Life::None;
 
-/// What kernels of hosts do before they begin. Those of Kokkos itself, which fill memory, are not left.
-[[maybe_unused]] void before_kernel(const char* name, std::uint32_t, std::uint64_t*) {
+/// What kernels do before they begin. Those of Kokkos itself, which fill memory, are not left.
+void before_kernel(const char* name, std::uint32_t, std::uint64_t*) {
   if (std::string_view(name).substr(0, 8) != "Kokkos::")
     Impl::leave_if_asked();
+}
+
+/// Without this Kokkos would wait for the device before each kernel that is asked.
+void never_wait(std::uint32_t, Kokkos_Tools_ToolSettings* settings) {
+  settings->requires_global_fencing = false;
 }
 
 } // namespace
@@ -105,16 +110,14 @@ void initialize() {
   pthread_atfork(nullptr, nullptr, [] { state = Life::Forked; });
 #endif
   if (!Kokkos::is_initialized()) {
+    Kokkos::Tools::Experimental::set_request_tool_settings_callback(never_wait); // read by initialize()
     // OpenMP's threads stay where the application wants them: no warning that they are not bound.
     Kokkos::initialize(Kokkos::InitializationSettings().set_disable_warnings(true));
     owner = true;
   }
-  // With a device Kokkos would wait for it before and after each kernel.
-  if constexpr (!has_device) {
-    Kokkos::Tools::Experimental::set_begin_parallel_for_callback(before_kernel);
-    Kokkos::Tools::Experimental::set_begin_parallel_reduce_callback(before_kernel);
-    Kokkos::Tools::Experimental::set_begin_parallel_scan_callback(before_kernel);
-  }
+  Kokkos::Tools::Experimental::set_begin_parallel_for_callback(before_kernel);
+  Kokkos::Tools::Experimental::set_begin_parallel_reduce_callback(before_kernel);
+  Kokkos::Tools::Experimental::set_begin_parallel_scan_callback(before_kernel);
   state = Life::Here;
 }
 

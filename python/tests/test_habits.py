@@ -101,6 +101,8 @@ matrices = np.linalg.qr(np.random.default_rng(0).normal(size=(1, 100000, 3, 3)))
 volume = np.ones((1, 32, 32, 17), complex)
 few, sinogram = bracewell.Tomography(np.arange(20) * np.pi / 20, 32, units="line_integrals"), np.ones((20, 32))
 before = few.project(np.eye(32))
+images = bracewell.Expectation(np.ones((500, 32, 17), complex), np.ones((1, 17)))
+reference = bracewell.PreparedReference(volume, interpolation="linear")
 signal.signal(signal.SIGINT, signal.default_int_handler)  # which jobs in the background ignore
 threading.Timer(0.5, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
 try:
@@ -113,6 +115,7 @@ print((few.project(np.eye(32)) == before).all())
 
 
 @pytest.mark.parametrize("work", ["bracewell.project(volume, matrices, shape=(32, 32))",
+                                  "images.run(reference, np.tile(matrices[0], (10, 1, 1)))",
                                   "bracewell.LeastSquaresSolver(few).solve(sinogram, iterations=10**7)"])
 def test_long_calls_hear_the_keyboard(work):
     assert run(INTERRUPT.replace("WORK", work)) == ["heard", "True"]

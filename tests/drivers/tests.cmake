@@ -36,6 +36,12 @@ foreach(source ${driver_sources})
   set_tests_properties(test_drivers_${name} PROPERTIES SKIP_RETURN_CODE 4 # Catch2's, when everything was skipped
     PROCESSORS 1 COST 1 ENVIRONMENT "OMP_WAIT_POLICY=passive;${bracewell_mpi_environment}")
 endforeach()
+# Cases of half a minute and more wait for their turn (./dev check turn-3).
+foreach(name classify data)
+  add_test(NAME test_drivers_${name}_turn COMMAND ${program_of_test_drivers_${name}} -\# "[#${name}][turn]")
+  set_tests_properties(test_drivers_${name}_turn PROPERTIES SKIP_RETURN_CODE 4 PROCESSORS 1 COST 1 LABELS turn-3
+    ENVIRONMENT "OMP_WAIT_POLICY=passive;${bracewell_mpi_environment}")
+endforeach()
 
 # More threads than Kokkos has room for were a crash, or an endless wait; variables that Kokkos cannot read were an abort, and
 # small stacks a segmentation fault.

@@ -138,7 +138,11 @@ TEST_CASE("grids are fast sizes of at least the oversampling, kernels as wide as
   const Gridding<Space, 2, float> plan(Space(), points, {181, 99}, {.tolerance = 1e-4, .oversampling = 2});
   CHECK(plan.grid_shape() == std::array{375, 200});
   CHECK(plan.width() == 5);
-  CHECK(Gridding<Space, 2, double>(Space(), points, {8, 8}, {.tolerance = 1e-12}).width() >= 13);
+  CHECK(Gridding<Space, 2, double>(Space(), points, {64, 64}, {.tolerance = 1e-12}).width() >= 13);
+  if (Bracewell::Impl::is_host<Space>) { // few pixels have a grid of four times as many, where fewer taps do
+    const int width = Gridding<Space, 2, double>(Space(), points, {8, 8}, {.tolerance = 1e-12}).width();
+    CHECK((width >= 10 && width <= 12));
+  }
 }
 
 TEST_CASE("labels and instances") {

@@ -14,7 +14,6 @@
 #include <array>
 #include <limits>
 #include <memory>
-#include <string>
 
 namespace Bracewell {
 

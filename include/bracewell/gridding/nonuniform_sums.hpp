@@ -140,7 +140,7 @@ private:
   /// boxes is most of the work and of the memory.
   double chosen_oversampling(const Boxes& boxes, double points, double targets) const {
     constexpr double worthwhile =
-        3e5; // nanoseconds: kernels that nobody asked for yet take longer to fit, once
+        5e4; // nanoseconds: kernels that nobody asked for yet take longer to fit, once
     double best = reachable(options_);
     if (!Impl::is_host<ExecutionSpace> || options_.oversampling)
       return best;

@@ -104,7 +104,6 @@ template <class Policy, class Functor>
 void launch_kernel(const Label& label, const Policy& policy, const Functor& functor) {
   using Space = typename Policy::execution_space;
   using Schedule = Kokkos::Schedule<typename Policy::schedule_type::type>;
-  leave_if_asked();
   if constexpr (!is_host<Space>)
     Kokkos::parallel_for(label, policy, functor);
   else if constexpr (requires { policy.league_size(); }) {

@@ -8,7 +8,6 @@
 #include <Kokkos_Profiling_ScopedRegion.hpp>
 
 #include <array>
-#include <cstdint>
 
 namespace Bracewell {
 

@@ -12,7 +12,6 @@
 #include <Kokkos_Profiling_ScopedRegion.hpp>
 
 #include <cmath>
-#include <utility>
 
 namespace Bracewell {
 

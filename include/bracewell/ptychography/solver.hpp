@@ -30,8 +30,6 @@
 #include <cstdint>
 #include <functional>
 #include <optional>
-#include <string>
-#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -251,26 +249,142 @@ private:
   }
 
   /// Of the positions of all processes.
-  void find_common_moves(const ExecutionSpace& space);
+  void find_common_moves(const ExecutionSpace& space) {
+    positions_.find_common_moves(space, reduction_ ? reduction_->origin : std::array<std::int64_t, 2>{},
+                                 sum_of_numbers());
+  }
 
-  typename Positions::Sum sum_of_numbers() const;
+  typename Positions::Sum sum_of_numbers() const {
+    if (!reduction_)
+      return {};
+    return [this](const ExecutionSpace& space, const View<double*>& numbers) {
+      reduction_->sum(space, numbers, View<Complex**>(), View<Complex***>());
+    };
+  }
 
-  View<double*> loss_of_step(std::int64_t step) const;
+  View<double*> loss_of_step(std::int64_t step) const {
+    return View<double*>(history_.data() + step % options_.history, 1);
+  }
 
-  std::int64_t patterns_of(const Array<const int, Memory>& subset, std::int64_t of_all) const;
+  std::int64_t patterns_of(const Array<const int, Memory>& subset, std::int64_t of_all) const {
+    if (reduction_)
+      return of_all > 0 ? of_all : reduction_->patterns;
+    return subset ? subset.size() : loss_.count();
+  }
 
   void evaluate(const ExecutionSpace& space, const PtychographyOutputs<Real, Memory>& outputs,
-                const Array<const int, Memory>& subset, std::int64_t mean_of);
+                const Array<const int, Memory>& subset, std::int64_t mean_of) {
+    if (lens_)
+      lens_->evaluate(space, aberrations_, probe_);
+    complex_object(space, amplitude_, phase_, object_);
+    typename Loss::Inputs inputs{
+        .object = slices<const Complex>(object_), .probe = probe_, .mean_of = mean_of};
+    if (refines_positions()) {
+      positions_.move(space);
+      inputs.positions = positions_.positions();
+    }
+    if (coefficients_.size() > 0)
+      inputs.coefficients = coefficients_, inputs.relaxation = relaxation_;
+    if (factors_.size() > 0)
+      inputs.factors = factors_;
+    if (background_.size() > 0) {
+      Impl::launch_kernel("Bracewell::PtychographySolver::background",
+                          Kokkos::RangePolicy<ExecutionSpace>(space, 0, background_.size()),
+                          Impl::SquareRoots<Real>{background_roots_.data(), background_.data()});
+      inputs.detector_background = background_;
+    }
+    loss_.evaluate(space, inputs, outputs, subset);
+    if (reduction_)
+      reduction_->sum(space, View<double*>(outputs.loss.data, 1),
+                      outputs.object_gradient ? object_gradient_ : View<Complex**>(),
+                      outputs.probe_gradient ? probe_gradient_ : View<Complex***>());
+  }
 
   /// The step of object and probe that is not Adam's.
   void take_modulus_step(const ExecutionSpace& space, const Array<const int, Memory>& subset,
-                         std::int64_t used);
+                         std::int64_t used) {
+    // The gradient of a modulus's square is twice the difference, and that of a mean; transforms of the far field are
+    // not normalised, those of the near field are.
+    const PtychographyShape& shape = loss_.sizes();
+    const double near = loss_.options().fresnel_number ? double(shape.detector) * shape.detector : 1;
+    // Rates of Adam are in other units: whole steps come before it.
+    const bool first = options_.steps == PtychographySteps::Adam;
+    const double object_rate = first ? double(options_.object_rate > 0) : options_.object_rate,
+                 probe_rate = first ? double(options_.probe_rate > 0) : options_.probe_rate;
+    modulus_steps_->move(
+        space, 0.5 * double(used) * near, object_, object_gradient_, amplitude_, phase_,
+        rate_factor_ * object_rate, probe_, probe_gradient_, rate_factor_ * probe_rate,
+        [&](const auto& a, const auto& b, const auto& sum) { loss_.overlap(space, a, b, sum, subset); },
+        [&](const auto& object, const auto& sum) { loss_.transmission(space, object, sum, subset); });
+  }
 
   /// What goes by Adam.
-  void update(const ExecutionSpace& space);
+  void update(const ExecutionSpace& space) {
+    using Parameters = AdamParameters<Real, Memory>;
+    const double object_rate = rate_factor_ * options_.object_rate;
+    std::vector<Parameters> all;
+    const bool adam = options_.steps == PtychographySteps::Adam;
+    if (adam)
+      all = {{amplitude_, amplitude_gradient_, object_rate}, {phase_, phase_gradient_, object_rate}};
+    const auto one = [](const View<Real*>& view, int c) { return View<Real*>(view.data() + c, 1); };
+    if (options_.optics)
+      for (int c = 0; c < probe_parameter_count; ++c)
+        all.push_back({one(aberrations_, c), one(aberration_gradients_, c),
+                       rate_factor_ * options_.aberration_rates[static_cast<std::size_t>(c)]});
+    else if (adam && Impl::trains_probe(options_))
+      all.push_back({probe_, probe_gradient_, rate_factor_ * options_.probe_rate});
+    if (refines_positions())
+      all.push_back({displacements(), positions_.gradient(), rate_factor_ * options_.position_rate});
+    if (coefficients_.size() > 0) {
+      all.push_back({coefficients_, coefficient_gradient_, rate_factor_ * options_.coefficient_rate});
+      all.push_back({relaxation_, relaxation_gradient_, rate_factor_ * options_.relaxation_rate});
+    }
+    if (factors_.size() > 0)
+      all.push_back({factors_, factor_gradient_, rate_factor_ * options_.factor_rate});
+    if (background_.size() > 0) {
+      Impl::launch_kernel("Bracewell::PtychographySolver::background_gradient",
+                          Kokkos::RangePolicy<ExecutionSpace>(space, 0, background_.size()),
+                          Impl::RootGradients<Real>{background_roots_.data(), background_gradient_.data()});
+      all.push_back({background_roots_, background_gradient_, rate_factor_ * options_.background_rate});
+    }
+    if (adam_)
+      adam_->step(space, all);
+    if (factors_.size() > 0)
+      Impl::launch_kernel("Bracewell::PtychographySolver::limit_factors",
+                          Kokkos::RangePolicy<ExecutionSpace>(space, 0, factors_.size()),
+                          Impl::LimitFactors<Real>{factors_.data()});
+    if (refines_positions())
+      positions_.limit(space, options_.position_limit, options_.position_moves, sum_of_numbers());
+  }
 
   /// What is known of object and probe.
-  void constrain(const ExecutionSpace& space);
+  void constrain(const ExecutionSpace& space) {
+    using Range = Kokkos::RangePolicy<ExecutionSpace, Kokkos::IndexType<std::int64_t>>;
+    const auto size = static_cast<std::int64_t>(amplitude_.size());
+    if (const double weight = options_.total_variation * options_.object_rate * rate_factor_; weight > 0)
+      for (const auto& part : {amplitude_, phase_}) {
+        constexpr int few = 5; // from zero: steps depend on what a state has, and on nothing else
+        variation_->reset(space);
+        variation_->smooth(space, part, weight, few);
+      }
+    const auto& limits = options_.amplitude_limits;
+    if (Impl::is_finite(limits[0]) || Impl::is_finite(limits[1]))
+      Impl::launch_kernel("Bracewell::PtychographySolver::limit_amplitudes", Range(space, 0, size),
+                          Impl::LimitAmplitudes<Real>{amplitude_.data(), static_cast<Real>(limits[0]),
+                                                      static_cast<Real>(limits[1])});
+    if (support_.size() > 0)
+      Impl::launch_kernel("Bracewell::PtychographySolver::limit_object", Range(space, 0, size),
+                          Impl::LimitObject<Real>{support_.data(), std::int64_t(support_.size()),
+                                                  amplitude_.data(), phase_.data(),
+                                                  static_cast<Real>(beyond_support_)});
+    if (!options_.probe_support)
+      return;
+    const double radius = *options_.probe_support;
+    for (const auto& modes : {probe_, relaxation_})
+      Impl::launch_kernel(
+          "Bracewell::PtychographySolver::limit_probe", Range(space, 0, std::int64_t(modes.size())),
+          Impl::LimitProbe<Real>{modes.data(), std::int64_t(loss_.sizes().probe), radius * radius});
+  }
 
   PtychographySolverOptions options_;
   Loss loss_;
@@ -317,36 +431,6 @@ std::size_t PtychographySolver<ExecutionSpace, Real, Storage>::memory_bytes() co
                         probe_, probe_gradient_, aberrations_, aberration_gradients_, coefficients_,
                         coefficient_gradient_, relaxation_, relaxation_gradient_, factors_, factor_gradient_,
                         background_roots_, background_, background_gradient_, history_);
-}
-
-template <class ExecutionSpace, class Real, class Storage>
-void PtychographySolver<ExecutionSpace, Real, Storage>::find_common_moves(const ExecutionSpace& space) {
-  positions_.find_common_moves(space, reduction_ ? reduction_->origin : std::array<std::int64_t, 2>{},
-                               sum_of_numbers());
-}
-
-template <class ExecutionSpace, class Real, class Storage>
-auto PtychographySolver<ExecutionSpace, Real, Storage>::sum_of_numbers() const -> typename Positions::Sum {
-  if (!reduction_)
-    return {};
-  return [this](const ExecutionSpace& space, const View<double*>& numbers) {
-    reduction_->sum(space, numbers, View<Complex**>(), View<Complex***>());
-  };
-}
-
-template <class ExecutionSpace, class Real, class Storage>
-auto PtychographySolver<ExecutionSpace, Real, Storage>::loss_of_step(std::int64_t step) const
-    -> View<double*> {
-  return View<double*>(history_.data() + step % options_.history, 1);
-}
-
-template <class ExecutionSpace, class Real, class Storage>
-std::int64_t
-PtychographySolver<ExecutionSpace, Real, Storage>::patterns_of(const Array<const int, Memory>& subset,
-                                                               std::int64_t of_all) const {
-  if (reduction_)
-    return of_all > 0 ? of_all : reduction_->patterns;
-  return subset ? subset.size() : loss_.count();
 }
 
 template <class ExecutionSpace, class Real, class Storage>
@@ -493,35 +577,6 @@ void PtychographySolver<ExecutionSpace, Real, Storage>::set_object_support(
 }
 
 template <class ExecutionSpace, class Real, class Storage>
-void PtychographySolver<ExecutionSpace, Real, Storage>::constrain(const ExecutionSpace& space) {
-  using Range = Kokkos::RangePolicy<ExecutionSpace, Kokkos::IndexType<std::int64_t>>;
-  const auto size = static_cast<std::int64_t>(amplitude_.size());
-  if (const double weight = options_.total_variation * options_.object_rate * rate_factor_; weight > 0)
-    for (const auto& part : {amplitude_, phase_}) {
-      constexpr int few = 5; // from zero: steps depend on what a state has, and on nothing else
-      variation_->reset(space);
-      variation_->smooth(space, part, weight, few);
-    }
-  const auto& limits = options_.amplitude_limits;
-  if (Impl::is_finite(limits[0]) || Impl::is_finite(limits[1]))
-    Impl::launch_kernel("Bracewell::PtychographySolver::limit_amplitudes", Range(space, 0, size),
-                        Impl::LimitAmplitudes<Real>{amplitude_.data(), static_cast<Real>(limits[0]),
-                                                    static_cast<Real>(limits[1])});
-  if (support_.size() > 0)
-    Impl::launch_kernel("Bracewell::PtychographySolver::limit_object", Range(space, 0, size),
-                        Impl::LimitObject<Real>{support_.data(), std::int64_t(support_.size()),
-                                                amplitude_.data(), phase_.data(),
-                                                static_cast<Real>(beyond_support_)});
-  if (!options_.probe_support)
-    return;
-  const double radius = *options_.probe_support;
-  for (const auto& modes : {probe_, relaxation_})
-    Impl::launch_kernel(
-        "Bracewell::PtychographySolver::limit_probe", Range(space, 0, std::int64_t(modes.size())),
-        Impl::LimitProbe<Real>{modes.data(), std::int64_t(loss_.sizes().probe), radius * radius});
-}
-
-template <class ExecutionSpace, class Real, class Storage>
 void PtychographySolver<ExecutionSpace, Real, Storage>::evaluate(const ExecutionSpace& space,
                                                                  const Array<double, Memory>& loss,
                                                                  const Array<const int, Memory>& subset,
@@ -652,92 +707,6 @@ std::size_t PtychographySolver<ExecutionSpace, Real, Storage>::bytes_needed(
     bytes += AberratedProbe<ExecutionSpace, Real>::bytes_needed(space, shape.probe, shape.detector,
                                                                 *options.optics);
   return bytes;
-}
-
-template <class ExecutionSpace, class Real, class Storage>
-void PtychographySolver<ExecutionSpace, Real, Storage>::evaluate(
-    const ExecutionSpace& space, const PtychographyOutputs<Real, Memory>& outputs,
-    const Array<const int, Memory>& subset, std::int64_t mean_of) {
-  if (lens_)
-    lens_->evaluate(space, aberrations_, probe_);
-  complex_object(space, amplitude_, phase_, object_);
-  typename Loss::Inputs inputs{.object = slices<const Complex>(object_), .probe = probe_, .mean_of = mean_of};
-  if (refines_positions()) {
-    positions_.move(space);
-    inputs.positions = positions_.positions();
-  }
-  if (coefficients_.size() > 0)
-    inputs.coefficients = coefficients_, inputs.relaxation = relaxation_;
-  if (factors_.size() > 0)
-    inputs.factors = factors_;
-  if (background_.size() > 0) {
-    Impl::launch_kernel("Bracewell::PtychographySolver::background",
-                        Kokkos::RangePolicy<ExecutionSpace>(space, 0, background_.size()),
-                        Impl::SquareRoots<Real>{background_roots_.data(), background_.data()});
-    inputs.detector_background = background_;
-  }
-  loss_.evaluate(space, inputs, outputs, subset);
-  if (reduction_)
-    reduction_->sum(space, View<double*>(outputs.loss.data, 1),
-                    outputs.object_gradient ? object_gradient_ : View<Complex**>(),
-                    outputs.probe_gradient ? probe_gradient_ : View<Complex***>());
-}
-
-template <class ExecutionSpace, class Real, class Storage>
-void PtychographySolver<ExecutionSpace, Real, Storage>::take_modulus_step(
-    const ExecutionSpace& space, const Array<const int, Memory>& subset, std::int64_t used) {
-  // The gradient of a modulus's square is twice the difference, and that of a mean; transforms of the far field are
-  // not normalised, those of the near field are.
-  const PtychographyShape& shape = loss_.sizes();
-  const double near = loss_.options().fresnel_number ? double(shape.detector) * shape.detector : 1;
-  // Rates of Adam are in other units: whole steps come before it.
-  const bool first = options_.steps == PtychographySteps::Adam;
-  const double object_rate = first ? double(options_.object_rate > 0) : options_.object_rate,
-               probe_rate = first ? double(options_.probe_rate > 0) : options_.probe_rate;
-  modulus_steps_->move(
-      space, 0.5 * double(used) * near, object_, object_gradient_, amplitude_, phase_,
-      rate_factor_ * object_rate, probe_, probe_gradient_, rate_factor_ * probe_rate,
-      [&](const auto& a, const auto& b, const auto& sum) { loss_.overlap(space, a, b, sum, subset); },
-      [&](const auto& object, const auto& sum) { loss_.transmission(space, object, sum, subset); });
-}
-
-template <class ExecutionSpace, class Real, class Storage>
-void PtychographySolver<ExecutionSpace, Real, Storage>::update(const ExecutionSpace& space) {
-  using Parameters = AdamParameters<Real, Memory>;
-  const double object_rate = rate_factor_ * options_.object_rate;
-  std::vector<Parameters> all;
-  const bool adam = options_.steps == PtychographySteps::Adam;
-  if (adam)
-    all = {{amplitude_, amplitude_gradient_, object_rate}, {phase_, phase_gradient_, object_rate}};
-  const auto one = [](const View<Real*>& view, int c) { return View<Real*>(view.data() + c, 1); };
-  if (options_.optics)
-    for (int c = 0; c < probe_parameter_count; ++c)
-      all.push_back({one(aberrations_, c), one(aberration_gradients_, c),
-                     rate_factor_ * options_.aberration_rates[static_cast<std::size_t>(c)]});
-  else if (adam && Impl::trains_probe(options_))
-    all.push_back({probe_, probe_gradient_, rate_factor_ * options_.probe_rate});
-  if (refines_positions())
-    all.push_back({displacements(), positions_.gradient(), rate_factor_ * options_.position_rate});
-  if (coefficients_.size() > 0) {
-    all.push_back({coefficients_, coefficient_gradient_, rate_factor_ * options_.coefficient_rate});
-    all.push_back({relaxation_, relaxation_gradient_, rate_factor_ * options_.relaxation_rate});
-  }
-  if (factors_.size() > 0)
-    all.push_back({factors_, factor_gradient_, rate_factor_ * options_.factor_rate});
-  if (background_.size() > 0) {
-    Impl::launch_kernel("Bracewell::PtychographySolver::background_gradient",
-                        Kokkos::RangePolicy<ExecutionSpace>(space, 0, background_.size()),
-                        Impl::RootGradients<Real>{background_roots_.data(), background_gradient_.data()});
-    all.push_back({background_roots_, background_gradient_, rate_factor_ * options_.background_rate});
-  }
-  if (adam_)
-    adam_->step(space, all);
-  if (factors_.size() > 0)
-    Impl::launch_kernel("Bracewell::PtychographySolver::limit_factors",
-                        Kokkos::RangePolicy<ExecutionSpace>(space, 0, factors_.size()),
-                        Impl::LimitFactors<Real>{factors_.data()});
-  if (refines_positions())
-    positions_.limit(space, options_.position_limit, options_.position_moves, sum_of_numbers());
 }
 
 #define BRACEWELL_INSTANCES_PTYCHOGRAPHY_SOLVER(Extern, Space, Real)                                         \

@@ -8,10 +8,8 @@
 
 #include <Kokkos_Profiling_ScopedRegion.hpp>
 
-#include <algorithm>
 #include <functional>
 #include <numbers>
-#include <numeric>
 #include <optional>
 #include <vector>
 

@@ -16,7 +16,6 @@
 #include <Kokkos_Profiling_ScopedRegion.hpp>
 
 #include <algorithm>
-#include <utility>
 
 namespace Bracewell {
 

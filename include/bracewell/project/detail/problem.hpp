@@ -9,7 +9,6 @@
 #include <bracewell/project/options.hpp>
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <cstdint>
 #include <span>

@@ -5,8 +5,6 @@
 #include <bracewell/impl/host_tasks.hpp>
 #include <bracewell/rfft/layout.hpp>
 
-#include <algorithm>
-#include <limits>
 #include <type_traits>
 
 namespace Bracewell::Impl {

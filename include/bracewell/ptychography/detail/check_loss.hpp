@@ -7,7 +7,6 @@
 #include <bracewell/ptychography/inputs.hpp>
 #include <bracewell/ptychography/options.hpp>
 
-#include <cmath>
 #include <type_traits>
 #include <vector>
 

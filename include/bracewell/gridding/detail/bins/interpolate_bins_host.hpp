@@ -49,42 +49,39 @@ private:
 
   std::int64_t chunks() const { return (problem.points + chunk - 1) / chunk; }
 
-  /// `wraps`: a row of MaxWidth taps ends beyond that of the grid. It is read in two parts then, the last cells of the
-  /// grid's row and its first ones.
+  /// `wraps`: a row of MaxWidth taps ends beyond that of the grid.
   template <int bytes, bool wraps>
   BRACEWELL_INLINE_FOR_TARGET Complex sum(const Location<T, Dim>& at, const T* source) const {
-    using Taps = TapVectors<T, MaxWidth, Dim, bytes>;
+    using Taps = TapVectors<T, MaxWidth, Dim, bytes, wraps>;
     using Numbers = typename Taps::Numbers;
-    constexpr int parts = wraps ? 2 : 1, pieces = Taps::pieces;
-    const Taps taps(problem.kernel, at);
-    const int size = problem.grid.size[0], left = size - at.first[0];
-    const int begin[2] = {wraps ? size - MaxWidth : at.first[0], 0};
-    Numbers sums[parts][pieces] = {};
-    const auto add_row = [&](std::int64_t row, T weight, Numbers(&to)[parts][pieces])
-        __attribute__((always_inline)) {
-      for (int part = 0; part < parts; ++part)
-        Taps::sum_row(weight, source + 2 * (row * size + begin[part]), to[part]);
-    };
-    if constexpr (Dim == 1)
-      add_row(0, T(1), sums);
-    else if constexpr (Dim == 2)
-      for (int j = 0; j < problem.kernel.width; ++j)
-        add_row(problem.grid.wrapped(at.first[1] + j, 1), taps.across[1][j], sums);
-    else
-      for (int k = 0; k < problem.kernel.width; ++k) {
-        const std::int64_t above =
-            std::int64_t(problem.grid.wrapped(at.first[2] + k, 2)) * problem.grid.size[1];
-        Numbers plane[parts][pieces] = {};
+    constexpr int pieces = Taps::pieces;
+    const int size = problem.grid.size[0];
+    const Taps taps(problem.kernel, at, size);
+    source = Taps::start(source, at);
+    Numbers sums[pieces] = {};
+    const auto add_all = [&](auto count) __attribute__((always_inline)) {
+      const auto add_row = [&](std::int64_t row, T weight, Numbers(&to)[pieces])
+          __attribute__((always_inline)) {
+        taps.template sum_row<count()>(weight, source + 2 * row * size, to);
+      };
+      if constexpr (Dim == 1)
+        add_row(0, T(1), sums);
+      else if constexpr (Dim == 2)
         for (int j = 0; j < problem.kernel.width; ++j)
-          add_row(above + problem.grid.wrapped(at.first[1] + j, 1), taps.across[1][j], plane);
-        for (int part = 0; part < parts; ++part)
+          add_row(problem.grid.wrapped(at.first[1] + j, 1), taps.across[1][j], sums);
+      else
+        for (int k = 0; k < problem.kernel.width; ++k) {
+          const std::int64_t above =
+              std::int64_t(problem.grid.wrapped(at.first[2] + k, 2)) * problem.grid.size[1];
+          Numbers plane[pieces] = {};
+          for (int j = 0; j < problem.kernel.width; ++j)
+            add_row(above + problem.grid.wrapped(at.first[1] + j, 1), taps.across[1][j], plane);
           for (int p = 0; p < pieces; ++p)
-            sums[part][p] += taps.across[2][k] * plane[part][p];
-      }
-    if constexpr (wraps)
-      return taps.moved(MaxWidth - left).sum(sums[0]) + taps.moved(-left).sum(sums[1]);
-    else
-      return taps.sum(sums[0]);
+            sums[p] += taps.across[2][k] * plane[p];
+        }
+    };
+    Taps::with_pieces(problem.kernel.width, add_all);
+    return taps.sum(sums);
   }
 };
 

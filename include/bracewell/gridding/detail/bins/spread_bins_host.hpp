@@ -187,20 +187,28 @@ private:
   template <int bytes>
   BRACEWELL_INLINE_FOR_TARGET void add(const Location<T, Dim>& at, const Complex& value,
                                        const TileOnGrid<Dim>& place, T* tile) const {
-    TapVectors<T, MaxWidth, Dim, bytes> row(problem.kernel, at);
+    using Taps = TapVectors<T, MaxWidth, Dim, bytes>;
+    Taps row(problem.kernel, at);
     row.scale_row(value);
-    const std::int64_t stride = 2 * std::int64_t(bins.stride);
-    T* plane = tile + 2 * (at.first[0] - place.origin[0]);
-    if constexpr (Dim == 1) {
-      row.add_row(T(1), plane);
-    } else {
-      plane += (at.first[1] - place.origin[1]) * stride;
-      if constexpr (Dim == 3)
-        plane += (at.first[2] - place.origin[2]) * bins.span(1) * stride;
-      for (int k = 0; k < (Dim == 3 ? problem.kernel.width : 1); ++k, plane += bins.span(1) * stride)
-        for (int j = 0; j < problem.kernel.width; ++j)
-          row.add_row(row.across[1][j] * (Dim == 3 ? row.across[Dim - 1][k] : T(1)), plane + j * stride);
-    }
+    std::int64_t first = at.first[0] - place.origin[0];
+    if constexpr (Dim > 1)
+      first += (at.first[1] - place.origin[1]) * std::int64_t(bins.stride);
+    if constexpr (Dim == 3)
+      first += (at.first[2] - place.origin[2]) * std::int64_t(bins.span(1)) * bins.stride;
+    const auto add_rows = [&](auto count) __attribute__((always_inline)) {
+      // No store changes what is not behind a reference: it stays in registers.
+      const int width = problem.kernel.width;
+      const std::int64_t stride = 2 * std::int64_t(bins.stride), next = Dim == 3 ? bins.span(1) * stride : 0;
+      T* plane = tile + 2 * first;
+      if constexpr (Dim == 1)
+        row.template add_row<count()>(T(1), plane);
+      else
+        for (int k = 0; k < (Dim == 3 ? width : 1); ++k, plane += next)
+          for (int j = 0; j < width; ++j)
+            row.template add_row<count()>(row.across[1][j] * (Dim == 3 ? row.across[Dim - 1][k] : T(1)),
+                                          plane + j * stride);
+    };
+    Taps::with_pieces(problem.kernel.width, add_rows);
   }
 
   void store(const BinTask& task, std::int64_t slice, const TileOnGrid<Dim>& place,

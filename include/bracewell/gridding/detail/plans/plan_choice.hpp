@@ -90,7 +90,8 @@ struct GriddingChoice {
           options.kernel
               ? chosen_kernel(*options.kernel, arguments, options.tolerance, oversampling, Dim, epsilon)
               : choose_kernel(margin * options.tolerance, oversampling, Dim, margin * epsilon);
-      const GridShape<Dim> candidate_grid = grid_of(shape, candidate.width, oversampling);
+      const GridShape<Dim> candidate_grid =
+          grid_of(shape, candidate.width, oversampling, options.oversampling.has_value());
       const GriddingWork work{.points = double(points),
                               .slices = double(options.slices),
                               .cells = double(candidate_grid.elements()),
@@ -115,6 +116,10 @@ struct GriddingChoice {
         strategy = choose_gridding_strategy(with_matrices);
       }
     }
+    // Images of few pixels have a larger grid than was asked for: narrower kernels are as good on it.
+    if (is_host<Space> && kernel && !options.kernel && !options.oversampling)
+      if (const double larger = oversampling_of(shape); larger >= 1.1 * kernel->needs.oversampling)
+        kernel = choose_kernel(margin * options.tolerance, larger, Dim, margin * epsilon);
     arguments.require(kernel || !too_wide, "options.strategy",
                       "Bins for a kernel of at most 16 grid points whose tiles scratch memory has room for",
                       [&] { return "tolerance " + number(options.tolerance) + ", which needs a wider one"; });
@@ -153,13 +158,24 @@ private:
     return bin_scratch_bytes(bin_grid<Space, T, Dim>(space, grid, width), sizeof(T)) <= most_scratch(space);
   }
 
-  static GridShape<Dim> grid_of(const std::array<int, Dim>& shape, int width, double oversampling) {
+  /// Of the grid along all axes, in eighths: each has a kernel of its own, which takes milliseconds to fit once.
+  double oversampling_of(const std::array<int, Dim>& shape) const {
+    double least = 4;
+    for (int d = 0; d < Dim; ++d)
+      least = std::min(least, grid.size[d] / double(shape[std::size_t(Dim - 1 - d)]));
+    return std::floor(8 * least) / 8;
+  }
+
+  static GridShape<Dim> grid_of(const std::array<int, Dim>& shape, int width, double oversampling,
+                                bool asked) {
     GridShape<Dim> grid;
     for (int d = 0; d < Dim; ++d) {
       const auto padded =
           static_cast<std::int64_t>(std::ceil(oversampling * shape[std::size_t(Dim - 1 - d)]));
       // Images of few pixels are all edge, where a grid that is hardly larger has most of its errors.
-      const std::int64_t small = is_host<Space> ? std::min(2 * shape[std::size_t(Dim - 1 - d)], 32) : 32;
+      const std::int64_t small = !is_host<Space> ? 32
+                                 : asked         ? 1
+                                                 : std::min(2 * shape[std::size_t(Dim - 1 - d)], 32);
       const std::int64_t least = std::max<std::int64_t>({padded, 2 * width, small});
       grid.size[d] = static_cast<int>(gridding_size(least, is_host<Space>));
     }

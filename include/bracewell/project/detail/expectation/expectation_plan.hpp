@@ -9,11 +9,9 @@
 #include <bracewell/project/project.hpp>
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <numeric>
 #include <span>
-#include <type_traits>
 #include <vector>
 
 namespace Bracewell::Impl {

@@ -5,7 +5,6 @@
 #include <bracewell/project/detail/insertion/insertion_block.hpp>
 
 #include <algorithm>
-#include <cmath>
 #include <cstdint>
 
 namespace Bracewell::Impl {

@@ -7,7 +7,6 @@
 #include <bracewell/project/detail/window_block.hpp>
 
 #include <algorithm>
-#include <cmath>
 #include <cstdint>
 
 namespace Bracewell::Impl {

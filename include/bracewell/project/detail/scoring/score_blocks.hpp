@@ -9,7 +9,6 @@
 #include <bracewell/project/detail/window_block.hpp>
 
 #include <algorithm>
-#include <cmath>
 #include <cstring>
 #include <limits>
 

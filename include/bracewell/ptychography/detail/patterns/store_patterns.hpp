@@ -9,8 +9,6 @@
 #include <bracewell/ptychography/detail/team_sums.hpp>
 #include <bracewell/ptychography/detail/tuning.hpp>
 
-#include <algorithm>
-
 namespace Bracewell::Impl {
 
 /// Real patterns as complex ones.

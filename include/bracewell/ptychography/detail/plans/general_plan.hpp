@@ -10,7 +10,6 @@
 #include <bracewell/ptychography/detail/team_sums.hpp>
 
 #include <algorithm>
-#include <array>
 #include <optional>
 #include <vector>
 

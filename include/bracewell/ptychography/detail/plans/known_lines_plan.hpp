@@ -11,8 +11,6 @@
 #include <bracewell/ptychography/detail/lines/known_lines_sizes.hpp>
 #include <bracewell/ptychography/detail/plans/pattern_plan.hpp>
 
-#include <Kokkos_Core.hpp>
-
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>

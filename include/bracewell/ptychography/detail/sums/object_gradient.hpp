@@ -6,8 +6,6 @@
 #include <bracewell/ptychography/detail/sums/exit_waves.hpp>
 #include <bracewell/ptychography/detail/tuning.hpp>
 
-#include <string>
-
 namespace Bracewell::Impl {
 
 /// Where a column of m numbers begins, if columns lie in blocks.
