@@ -30,18 +30,17 @@ foreach(name ${programs_of_drivers})
   add_dependencies(${name} bracewell-classify bracewell-match bracewell-project bracewell-ptychography bracewell-reconstruct bracewell-refine
     bracewell-star bracewell-tomography test_drivers_faults)
 endforeach()
-foreach(source ${driver_sources})
-  cmake_path(GET source STEM name)
-  # Much of their time one thread works: two run side by side, long ones first.
-  set_tests_properties(test_drivers_${name} PROPERTIES SKIP_RETURN_CODE 4 # Catch2's, when everything was skipped
-    PROCESSORS 1 COST 1 ENVIRONMENT "OMP_WAIT_POLICY=passive;${bracewell_mpi_environment}")
-endforeach()
-# Cases of half a minute and more wait for their turn (./dev check turn-3).
+set(tests_of_drivers ${driver_sources})
+list(TRANSFORM tests_of_drivers REPLACE ".*/(.*)[.]cpp" "test_drivers_\\1")
+# Cases of a quarter of a minute and more wait for their turn (./dev check turn-3).
 foreach(name classify data)
   add_test(NAME test_drivers_${name}_turn COMMAND ${program_of_test_drivers_${name}} -\# "[#${name}][turn]")
-  set_tests_properties(test_drivers_${name}_turn PROPERTIES SKIP_RETURN_CODE 4 PROCESSORS 1 COST 1 LABELS turn-3
-    ENVIRONMENT "OMP_WAIT_POLICY=passive;${bracewell_mpi_environment}")
+  set_tests_properties(test_drivers_${name}_turn PROPERTIES LABELS turn-3)
+  list(APPEND tests_of_drivers test_drivers_${name}_turn)
 endforeach()
+# Much of their time one thread works: two run side by side, long ones first. Catch2 ends with 4 when everything was skipped.
+set_tests_properties(${tests_of_drivers} PROPERTIES SKIP_RETURN_CODE 4 PROCESSORS 1 COST 1
+  ENVIRONMENT "OMP_WAIT_POLICY=passive;${bracewell_mpi_environment}")
 
 # More threads than Kokkos has room for were a crash, or an endless wait; variables that Kokkos cannot read were an abort, and
 # small stacks a segmentation fault.
