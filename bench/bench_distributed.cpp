@@ -6,6 +6,7 @@
 #include "tuning.hpp"
 
 #include <bracewell/distributed/communicator.hpp>
+#include <bracewell/distributed/overlaps.hpp>
 #include <bracewell/geometry/rotations.hpp>
 #include <bracewell/project/backproject.hpp>
 #include <bracewell/ptychography/solver.hpp>
@@ -132,12 +133,21 @@ void ptychography(const Processes& processes, int side, int n, int m) {
   const Space& space = processes.space;
   const int object = 512, patterns = side * side;
   const Share mine = processes.all().share(patterns);
+  const auto corner = [&](std::int64_t index) { return int(index * (object - m) / side); };
+  // What the patterns of each process reach, as bracewell-ptychography has it.
+  std::vector<Rectangle> rectangles;
+  for (std::int64_t rank = 0, size = processes.all().size(); rank < size; ++rank) {
+    const std::int64_t first = patterns * rank / size, last = patterns * (rank + 1) / size - 1;
+    rectangles.push_back({{rank == 0 ? 0 : corner(first / side), 0},
+                          {rank + 1 == size ? object : corner(last / side) + m, object}});
+  }
+  const Rectangle own = rectangles[static_cast<std::size_t>(processes.all().rank())];
   Kokkos::View<int* [2], Kokkos::HostSpace> corners("corners", static_cast<std::size_t>(mine.size()));
-  for (std::int64_t j = 0; j < mine.size(); ++j)
-    for (int axis = 0; axis < 2; ++axis)
-      corners(j, axis) =
-          int((axis == 0 ? (mine.begin + j) / side : (mine.begin + j) % side) * (object - m) / side);
-  const PtychographyShape shape{.object = {object, object}, .probe = m, .detector = n};
+  for (std::int64_t j = 0; j < mine.size(); ++j) {
+    corners(j, 0) = corner((mine.begin + j) / side) - static_cast<int>(own.begin[0]);
+    corners(j, 1) = corner((mine.begin + j) % side);
+  }
+  const PtychographyShape shape{.object = {own.rows(), object}, .probe = m, .detector = n};
   using Solver = PtychographySolver<Space, float, Impl::CompiledWith<float, Impl::FusedDetectors<128, 256>>>;
   typename Solver::Loss loss(space, shape, corners,
                              {.loss = PatternLoss::Amplitude, .scale = PatternScale::None});
@@ -154,16 +164,18 @@ void ptychography(const Processes& processes, int side, int n, int m) {
   Solver solver(space, shape, std::move(loss), {});
   Kokkos::deep_copy(space, solver.amplitude(), 1.0f);
   Kokkos::deep_copy(space, solver.probe(), Complex(1));
-  const auto sum = [&](const Space& instance, const auto&... views) {
-    processes.all().sum(instance, views...);
+  const Overlaps<Space, Complex> overlaps(space, processes.all(), rectangles);
+  const auto sum = [&](const Space& instance, const auto& numbers, const auto& object_gradient,
+                       const auto& probe_gradient) {
+    overlaps.sum(instance, object_gradient, numbers, probe_gradient);
   };
-  solver.set_reduction(space, {.patterns = patterns, .sum = sum});
+  solver.set_reduction(space, {.patterns = patterns, .sum = sum, .origin = own.begin});
   constexpr int steps = 20;
   const double whole = processes.milliseconds([&] {
     for (int step = 0; step < steps; ++step)
       solver.step(space);
   }) / steps;
-  const View<Complex**> object_gradient("object_gradient", object, object);
+  const View<Complex**> object_gradient("object_gradient", static_cast<std::size_t>(own.rows()), object);
   const View<Complex***> probe_gradient("probe_gradient", 1, m, m);
   const View<double*> value("loss", 1);
   const std::string name = "ptychography/n:" + std::to_string(n) + "/m:" + std::to_string(m) +

@@ -125,22 +125,24 @@ def inserting(bench, functions, dimensions, box, batch, poses, interpolation):
     return bench.median(forward), timed_both(bench, forward, loss, [images, weights]), bench.median(both)
 
 
-def cells(bench, functions, sizes, log):
-    rows = []
+def cells(bench, modules, sizes, log):
+    """A table for every module. They are measured in turns, as the speed of a host drifts."""
+    tables = {name: {"columns": ["operator", "box", "batch", "poses", "interpolation", "forward", "both", "with loss"], "unit": "s",
+                     "rows": []} for name in modules}
     for operator, measure, dimensions in (("project/2d_to_2d", projecting, 2), ("backproject/2d_to_2d", inserting, 2),
                                           ("project/3d_to_2d", projecting, 3), ("backproject/2d_to_3d", inserting, 3)):
         for box in sizes["box"]:
             for batch in sizes["batch"]:
                 for poses in sizes["poses"]:
                     for interpolation in ("linear", "cubic"):
-                        try:
-                            forward, both, whole = measure(bench, functions, dimensions, box, batch, poses, interpolation)
-                            rows.append([operator, box, batch, poses, interpolation, forward, both, whole])
-                        except Exception as error:  # memory, in most cases
-                            log(f"{operator} {box} {batch} {poses} {interpolation}: {type(error).__name__}: {str(error)[:200]}")
-                        bench.free()
-    return {"columns": ["operator", "box", "batch", "poses", "interpolation", "forward", "both", "with loss"], "unit": "s",
-            "rows": rows}
+                        for name, functions in modules.items():
+                            cell = [operator, box, batch, poses, interpolation]
+                            try:
+                                tables[name]["rows"].append([*cell, *measure(bench, functions, dimensions, box, batch, poses, interpolation)])
+                            except Exception as error:  # memory, in most cases
+                                log(f"{name} {cell}: {type(error).__name__}: {str(error)[:200]}")
+                            bench.free()
+    return tables
 
 
 def padding(bench, functions, counts, box, log):
@@ -369,11 +371,13 @@ def main():
     except ImportError:
         peer = None
         log("torch-projectors is not installed: its own code is not run.")
-    tasks = [("calls", lambda: calls(bench, ours)), ("cells", lambda: cells(bench, ours, sizes, log)),
-             ("padding", lambda: padding(bench, ours, counts, box, log)), ("ptychography", lambda: ptychography(bench, raster, log))]
+    modules = {"cells": ours, **({"peer cells": peer} if peer and "peer" in parts else {})}
+    tasks = [("calls", lambda: {"calls": calls(bench, ours)}), ("cells", lambda: cells(bench, modules, sizes, log)),
+             ("padding", lambda: {"padding": padding(bench, ours, counts, box, log)}),
+             ("ptychography", lambda: {"ptychography": ptychography(bench, raster, log)})]
     if peer is not None:
-        tasks += [("peer calls", lambda: peer_calls(bench, peer)), ("peer cells", lambda: cells(bench, peer, sizes, log)),
-                  ("peer padding", lambda: padding(bench, peer, counts, box, log))]
+        tasks += [("peer calls", lambda: {"peer calls": peer_calls(bench, peer)}),
+                  ("peer padding", lambda: {"peer padding": padding(bench, peer, counts, box, log)})]
     for name, task in tasks:
         if name.split()[0] not in parts:
             continue
@@ -382,7 +386,7 @@ def main():
             continue
         begin = clock()
         try:
-            result[name] = task()
+            result |= task()
         except Exception as error:
             log(f"{name}: {type(error).__name__}: {str(error)[:300]}")
         log(f"{name}: {clock() - begin:.1f} s")

@@ -61,9 +61,9 @@ def caption(part, machine, extra=""):
     return f"*Ours: {part['date']}, {machine}. `{part['command']}`.{' ' + extra if extra else ''}*"
 
 
-def doors_cells(results, gpu=True, key="cells"):
+def doors_cells(results, gpu=True, key="cells", name="doors"):
     """Rates through Python: (operator, box, batch, poses, interpolation) to forward, both; in thousands a second."""
-    part, machine = results.part("doors", gpu, key)
+    part, machine = results.part(name, gpu, key)
     if not part:
         return {}, part, machine
     return {tuple(row[:5]): [row[2] * row[3] / seconds / 1e3 for seconds in row[5:7]] for row in part[key]["rows"]}, part, machine
@@ -93,31 +93,39 @@ def paper(results, published):
     text = ["## The paper on torch-projectors", "",
             "The paper prints thousands of projections per second on one H100. `forward` is the call. `both` is the call with the backward pass "
             "of a loss, as the paper times it. Our operators are C++ calls with the outputs that the paper asks for. Its `both` is the sum of two "
-            "such calls. The columns `Python` are calls of `bracewell.torch_projectors` in the paper's own loop.", ""]
+            "such calls. The columns `Python` are calls of `bracewell.torch_projectors` in the paper's own loop. `its code` is torch-projectors in the "
+            "same loop on our machine.", ""]
     rows, part, machine = results.rows("operators")
     doors, door_part, door_machine = doors_cells(results)
+    pair = "doors and peer" if results.part("doors and peer")[0] else "doors"  # on one machine in one call
+    (beside, _, _), (peers, pair_part, pair_machine) = (doors_cells(results, key=key, name=pair) for key in ("cells", "peer cells"))
     overview, tables = [], []
     for one in published["paper"]["tables"][:4]:
-        lines, ratios = [], ([], [], [], [])
+        lines, ratios = [], {}
         for box, batch, poses, interpolation, forward, both, *_ in one["rows"]:
             ours, _, ours_both = operator_rates(rows, one["operator"], box, batch, poses, interpolation)
-            python = doors.get((one["operator"], box, batch, poses, interpolation), (None, None))
+            cell = one["operator"], box, batch, poses, interpolation
+            python, with_peer, peer = (rates.get(cell, (None, None)) for rates in (doors, beside, peers))
             lines.append([box, batch, poses, interpolation, number(forward), number(ours), number(python[0]), number(both), number(ours_both),
                           number(python[1])])
-            for at, (mine, theirs) in enumerate(((ours, forward), (python[0], forward), (ours_both, both), (python[1], both))):
-                ratios[at].append(mine / theirs if mine else None)
-        for name, values in zip(("forward, operators", "forward, Python", "both, operators", "both, Python"), ratios):
+            for at, (name, printed, operators) in enumerate((("forward", forward, ours), ("both", both, ours_both))):
+                for what, mine, theirs in (("operators", operators, printed), ("Python", python[at], printed), ("its code", peer[at], printed),
+                                           ("Python to its code", with_peer[at], peer[at])):
+                    ratios.setdefault(f"{name}, {what}", []).append(mine / theirs if mine and theirs else None)
+        for name, values in ratios.items():
             found = summary_of(values)
             cells = [f"{v:.1f}" for v in found[:3]] + [f"{found[3]} of {found[4]}"] if found else ["", "", "", "not measured yet"]
             overview.append([f"Table {one['table']}, page {one['page']}", one["title"], name, *cells])
         tables += [f"### Table {one['table']}: {one['title']}", ""]
         tables += table(["box", "batch", "poses", "kernel", "forward, printed", "ours", "Python", "both, printed", "ours", "Python"], lines)
-    text += ["Ratios of ours to the printed rates, over the 36 cells of a table:", ""]
+    text += ["Ratios to the printed rates, over the 36 cells of a table. `Python to its code` is ours to its code, in one call on one machine:", ""]
     text += table(["claim", "operator", "what", "least", "median", "largest", "at least as fast"], overview)
     if part:
         text += [caption(part, machine), ""]
     if door_part:
         text += [caption(door_part, door_machine, f"torch {door_part['torch']}."), ""]
+    if pair_part and pair_part is not door_part:
+        text += [caption(pair_part, pair_machine, "Beside its code."), ""]
     text += tables
     for one in published["paper"]["tables"][4:6]:
         lines = []

@@ -183,10 +183,12 @@ std::string run_with(const Space& space, const Job& job, Checkpoint& checkpoint,
                                  .sum =
                                      [&](const Space& on, const auto& numbers, const auto& object_gradient,
                                          const auto& probe_gradient) {
+                                       const bool in_order = job.options().reproducible;
+                                       if (object_gradient.size() > 0 && !in_order)
+                                         return overlaps.sum(on, object_gradient, numbers, probe_gradient);
                                        if (object_gradient.size() > 0)
                                          overlaps.sum(on, object_gradient);
-                                       sum_over_processes(on, job.options().reproducible, numbers,
-                                                          probe_gradient);
+                                       sum_over_processes(on, in_order, numbers, probe_gradient);
                                      },
                                  .origin = job.tile().object.begin});
   std::optional<typename PtychographySolver<Space, float, Storage>::State> first_state;

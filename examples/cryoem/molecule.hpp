@@ -26,24 +26,6 @@ struct Blob {
 struct Molecule {
   DeviceView<Blob*> blobs;
   int box; ///< pixels
-
-  /// The transform at frequency q (x, y, z; in 1 / box), of the molecule about the origin.
-  KOKKOS_FUNCTION Kokkos::complex<float> transform(const float (&q)[3]) const {
-    constexpr float pi = Kokkos::numbers::pi_v<float>;
-    const float per_pixel = 1 / static_cast<float>(box);
-    const float squared = (q[0] * q[0] + q[1] * q[1] + q[2] * q[2]) * per_pixel * per_pixel;
-    Kokkos::complex<float> sum(0);
-    for (std::size_t i = 0; i < blobs.extent(0); ++i) {
-      const Blob& blob = blobs(i);
-      const float variance = blob.deviation * blob.deviation;
-      const float volume = 2 * pi * variance * Kokkos::sqrt(2 * pi * variance);
-      const float angle =
-          -2 * pi * per_pixel * (q[0] * blob.centre[0] + q[1] * blob.centre[1] + q[2] * blob.centre[2]);
-      const float size = blob.amplitude * volume * Kokkos::exp(-2 * pi * pi * variance * squared);
-      sum += Kokkos::complex<float>(size * Kokkos::cos(angle), size * Kokkos::sin(angle));
-    }
-    return sum;
-  }
 };
 
 /// Fills half spectra of a molecule whose origin lies at pixel floor(box / 2), or at the shifts given; zero
@@ -55,35 +37,71 @@ struct FillMoleculeSpectra {
   float scale;
   Poses<float, Memory> poses = {}; ///< of images, as `project` takes them
 
-  KOKKOS_FUNCTION void operator()(std::int64_t index) const {
+  /// A row: from column to column each blob changes by a factor.
+  KOKKOS_FUNCTION void operator()(std::int64_t row) const {
     const HalfSpectrumLayout<Dim> layout = this->layout();
-    const std::int64_t image = index / layout.elements();
-    int k[Dim];
-    layout.frequency(index % layout.elements(), k);
+    const int columns = molecule.box / 2 + 1;
+    const std::int64_t image = row * columns / layout.elements();
+    int k[Dim]; // (x, y) or (x, y, z) of the first column, where x is 0
+    layout.frequency(row * columns % layout.elements(), k);
+    const float per_pixel = 1 / static_cast<float>(molecule.box);
+    float start[3] = {0, 0, 0}, step[3] = {0, 0, 0}; // in the molecule's directions, cycles per pixel
+    float origin_start = 0, origin_step = 0;         // turns
     int squared = 0;
-    float turns = 0, q[3] = {0, 0, 0};
     for (int c = 0; c < Dim; ++c) {
+      const float frequency = static_cast<float>(k[c]) * per_pixel;
       squared += k[c] * k[c];
-      const auto frequency = static_cast<float>(k[c]);
-      if constexpr (Dim == 2) {
-        turns += frequency * poses.shifts.data[2 * image + 1 - c];
-        for (int d = 0; d < 3; ++d)
-          q[d] += poses.matrices.data[9 * image + 3 * d + c] * frequency;
-      } else {
-        turns += frequency * static_cast<float>(molecule.box / 2);
-        q[c] = frequency;
+      float origin = static_cast<float>(molecule.box / 2);
+      if constexpr (Dim == 2)
+        origin = poses.shifts.data[2 * image + 1 - c];
+      origin_start += frequency * origin;
+      if (c == 0)
+        origin_step = per_pixel * origin;
+      for (int d = 0; d < 3; ++d) {
+        float direction = c == d ? 1 : 0;
+        if constexpr (Dim == 2)
+          direction = poses.matrices.data[9 * image + 3 * d + c];
+        start[d] += direction * frequency;
+        if (c == 0)
+          step[d] = direction * per_pixel;
       }
     }
-    if (4 * squared > molecule.box * molecule.box) {
-      spectra[index] = 0;
-      return;
+    Kokkos::complex<float>* values = spectra + row * columns;
+    int count = 0; // of columns up to Nyquist
+    for (int column = 0; column < columns; ++column) {
+      values[column] = 0;
+      count += 4 * (squared + column * column) <= molecule.box * molecule.box;
     }
-    turns /= static_cast<float>(molecule.box);
-    const float angle = -2 * Kokkos::numbers::pi_v<float> * (turns - Kokkos::floor(turns));
-    spectra[index] =
-        scale * molecule.transform(q) * Kokkos::complex<float>(Kokkos::cos(angle), Kokkos::sin(angle));
+    constexpr float pi = Kokkos::numbers::pi_v<float>;
+    for (std::size_t i = 0; i < molecule.blobs.extent(0); ++i) {
+      const Blob& blob = molecule.blobs(i);
+      const float variance = blob.deviation * blob.deviation;
+      const float volume = 2 * pi * variance * Kokkos::sqrt(2 * pi * variance);
+      const float decay = 2 * pi * pi * variance * per_pixel * per_pixel;
+      float turns = origin_start, turns_step = origin_step;
+      for (int d = 0; d < 3; ++d) {
+        turns += start[d] * blob.centre[d];
+        turns_step += step[d] * blob.centre[d];
+      }
+      Kokkos::complex<float> value =
+          scale * blob.amplitude * volume * Kokkos::exp(-decay * static_cast<float>(squared)) * turned(turns);
+      Kokkos::complex<float> factor = Kokkos::exp(-decay) * turned(turns_step); // exp(-decay (2 column + 1))
+      const float factor_step = Kokkos::exp(-2 * decay);
+      for (int column = 0; column < count; ++column) {
+        values[column] += value;
+        value *= factor;
+        factor *= factor_step;
+      }
+    }
   }
 
+  void run(const Space& space, std::int64_t count) const {
+    const std::int64_t rows = count * layout().elements() / (molecule.box / 2 + 1);
+    Kokkos::parallel_for("Bracewell::examples::molecule",
+                         Kokkos::RangePolicy<Space, Kokkos::IndexType<std::int64_t>>(space, 0, rows), *this);
+  }
+
+private:
   KOKKOS_FUNCTION HalfSpectrumLayout<Dim> layout() const {
     HalfSpectrumLayout<Dim> result;
     for (int& size : result.size)
@@ -91,11 +109,10 @@ struct FillMoleculeSpectra {
     return result;
   }
 
-  void run(const Space& space, std::int64_t count) const {
-    Kokkos::parallel_for(
-        "Bracewell::examples::molecule",
-        Kokkos::RangePolicy<Space, Kokkos::IndexType<std::int64_t>>(space, 0, count * layout().elements()),
-        *this);
+  /// exp(-2 pi i turns).
+  KOKKOS_FUNCTION static Kokkos::complex<float> turned(float turns) {
+    const float angle = -2 * Kokkos::numbers::pi_v<float> * (turns - Kokkos::floor(turns));
+    return {Kokkos::cos(angle), Kokkos::sin(angle)};
   }
 };
 

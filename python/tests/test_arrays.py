@@ -75,7 +75,10 @@ def test_outputs_are_written_in_place():
 
 
 def test_the_package_has_the_version_of_the_headers():
-    (name,) = set(importlib.metadata.packages_distributions()["bracewell"])  # bracewell, or bracewell-cu13
+    names = set(importlib.metadata.packages_distributions().get("bracewell", []))
+    if not names:
+        pytest.skip("this package was not installed by pip")
+    (name,) = names  # bracewell, or bracewell-cu13
     assert Version(importlib.metadata.version(name)) == Version(bracewell.__version__)
 
 

@@ -38,10 +38,11 @@ def problem(d, m, n, N):
 @pytest.mark.parametrize("d, m, n, N", [(3, 2, 6, 8), (2, 2, 7, 8), (3, 3, 4, 5)])
 def test_projection_has_exact_gradients(d, m, n, N):
     volume, matrices, shifts, filters, half, options = problem(d, m, n, N)
+    # Atomic additions of many threads differ in their last bits.
     assert gradcheck(lambda *inputs: operators.project(*inputs, shape=(n,) * m, width=N, **options),
-                     (volume, matrices, shifts, filters))
+                     (volume, matrices, shifts, filters), nondet_tol=1e-12)
     assert gradcheck(lambda images, M, s, f, w: operators.backproject(images, M, s, f, weights=w, shape=(N,) * d, width=n, **options),
-                     (waves(1, 2, *half), matrices, shifts, filters, real(1, 2, *half)))
+                     (waves(1, 2, *half), matrices, shifts, filters, real(1, 2, *half)), nondet_tol=1e-12)
 
 
 def test_only_the_gradients_that_are_needed_are_computed():

@@ -33,7 +33,7 @@ endforeach()
 set(tests_of_drivers ${driver_sources})
 list(TRANSFORM tests_of_drivers REPLACE ".*/(.*)[.]cpp" "test_drivers_\\1")
 # Cases of a quarter of a minute and more wait for their turn (./dev check turn-3).
-foreach(name classify data)
+foreach(name classify data ptychography)
   add_test(NAME test_drivers_${name}_turn COMMAND ${program_of_test_drivers_${name}} -\# "[#${name}][turn]")
   set_tests_properties(test_drivers_${name}_turn PROPERTIES LABELS turn-3)
   list(APPEND tests_of_drivers test_drivers_${name}_turn)

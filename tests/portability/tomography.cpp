@@ -71,3 +71,7 @@ void sum(const Space& space, const View<double**>& points, const View<Kokkos::co
 }
 
 } // namespace Tomography
+
+// A module with a GPU's backend has hosts' kernels, too: nvcc reads them otherwise than g++ does.
+template struct Bracewell::Impl::InterpolateBinsHost<Kokkos::DefaultHostExecutionSpace, 16, float, 1>;
+template struct Bracewell::Impl::SpreadBinsHost<Kokkos::DefaultHostExecutionSpace, 16, float, 1>;

@@ -501,7 +501,7 @@ TEST_CASE("slices: both of a known object are found from its patterns") {
   const View<double> loss("loss");
   Adam<Space, double> adam(space, {2 * object.size()});
   double first = 0;
-  for (int step = 0, steps = 600; step < steps; ++step) {
+  for (int step = 0, steps = 1200; step < steps; ++step) {
     plan.evaluate(space, {.object = object, .probe = probe}, {.loss = loss, .object_gradient = gradient});
     if (step == 0)
       first = on_host(loss)();
@@ -512,7 +512,8 @@ TEST_CASE("slices: both of a known object are found from its patterns") {
   const std::vector<Complex> nothing(size * size, 1.0);
   for (int slice = 0; slice < 2; ++slice) {
     INFO("slice " << slice);
-    CHECK(known.error(found.data() + slice * size * size, slice) < 0.005);
+    CHECK(known.error(found.data() + slice * size * size, slice) <
+          0.001); // 600 steps: 0.002 to 0.02, by rounding
     CHECK(known.error(nothing.data(), slice) > 0.15);
     CHECK(known.error(found.data() + (1 - slice) * size * size, slice) > 0.15); // they are told apart
   }

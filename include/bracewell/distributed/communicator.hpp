@@ -179,8 +179,11 @@ private:
   }
 #endif
 
+  /// Sums arrays, and sends and receives messages, after what the instance has to do before; by NCCL queued on it. Buffers of
+  /// messages are in memory that the transport reads.
   void combine(const char* function, const ExecutionSpace& space, [[maybe_unused]] Transport transport,
-               bool in_order, const std::vector<Exchanged>& arrays) const {
+               bool in_order, const std::vector<Exchanged>& arrays,
+               const Impl::Messages& messages = {}) const {
     const Kokkos::Profiling::ScopedRegion region("Bracewell::" + std::string(function));
     std::vector<Impl::NamedMemory> memory;
     for (const Exchanged& array : arrays)
@@ -202,9 +205,13 @@ private:
         }
     }
 #if defined(BRACEWELL_ENABLE_NCCL)
-    if (transport == Transport::Collectives && !direct.empty())
-      collectives_->add(function, space, direct);
+    if (transport == Transport::Collectives && !(direct.empty() && messages.all.empty()))
+      collectives_->add(function, space, direct, messages);
 #endif
+    if (transport != Transport::Collectives && !messages.all.empty()) {
+      space.fence("Bracewell::Communicator: MPI reads what was computed");
+      processes_->exchange(function, messages);
+    }
     for (const int bytes : {4, 8})
       staging_.through(space, through_host, bytes, [&](char* piece, std::int64_t count) {
         if (!in_order)
@@ -214,20 +221,6 @@ private:
         else
           add_in_order<double>(function, piece, count);
       });
-  }
-
-  /// Sends and receives messages, after what the instance has to do before; by NCCL queued on it. Buffers are in memory that the
-  /// transport reads.
-  void exchange(const char* function, const ExecutionSpace& space, const std::vector<Impl::Message>& messages,
-                const void* sent, void* received) const {
-    const auto* const from = static_cast<const char*>(sent);
-    auto* const to = static_cast<char*>(received);
-#if defined(BRACEWELL_ENABLE_NCCL)
-    if (transport_ == Transport::Collectives)
-      return collectives_->exchange(function, space, messages, from, to);
-#endif
-    space.fence("Bracewell::Communicator: MPI reads what was computed");
-    processes_->exchange(function, messages, from, to);
   }
 
   template <class Real>

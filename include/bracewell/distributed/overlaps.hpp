@@ -81,25 +81,28 @@ public:
   /// Replaces every element that several processes have by the sum of theirs, in the order of ranks: with the same bits in
   /// each. Queued on the instance, for which it waits where MPI carries the messages. Collective.
   /// @param values  View [rows, columns] of this process' rectangle, rows without gaps
-  /// @throws Error on another shape, and where the transport fails
-  void sum(const ExecutionSpace& space, const Array<Value, Memory>& values) const {
+  /// @param others  Views that every process has whole, which are summed as Communicator::sum does. By Transport::Collectives
+  ///   all travel together, which takes as long as the longest
+  /// @throws Error on another shape, on what Communicator::sum throws, and where the transport fails
+  template <class... Views>
+  void sum(const ExecutionSpace& space, const Array<Value, Memory>& values, const Views&... others) const {
     constexpr const char* function = "Overlaps::sum";
     Impl::Arguments{function}.shape("values", values, {own_.rows(), own_.columns()});
-    if (messages_.empty())
-      return;
     const Kokkos::Profiling::ScopedRegion region("Bracewell::Overlaps::sum");
     using Policy = Kokkos::RangePolicy<ExecutionSpace, Kokkos::IndexType<std::int64_t>>;
+    using Exchanged = Impl::ExchangedArray<ExecutionSpace>;
     Kokkos::parallel_for(
         "Bracewell::Overlaps::pack", Policy(space, 0, std::int64_t(sent_.size())),
         Impl::PackOverlaps<Value>{overlaps_.data(), values.data, own_.columns(), sent_.data()});
     const bool staged = staged_sent_.size() > 0;
     if (staged)
       Kokkos::deep_copy(space, staged_sent_, sent_);
-    processes_.exchange(function, space, messages_, staged ? staged_sent_.data() : sent_.data(),
-                        staged ? staged_received_.data() : received_.data());
+    processes_.combine(function, space, processes_.transport(), false, {Exchanged::of_numbers(others)...},
+                       {messages_, reinterpret_cast<const char*>(staged ? staged_sent_.data() : sent_.data()),
+                        reinterpret_cast<char*>(staged ? staged_received_.data() : received_.data())});
     if (staged)
       Kokkos::deep_copy(space, received_, staged_received_);
-    Kokkos::parallel_for("Bracewell::Overlaps::add", Policy(space, 0, values.size()),
+    Kokkos::parallel_for("Bracewell::Overlaps::add", Policy(space, 0, messages_.empty() ? 0 : values.size()),
                          Impl::AddOverlaps<Value>{overlaps_.data(), static_cast<int>(messages_.size()),
                                                   lower_, received_.data(), own_.columns(), values.data});
   }

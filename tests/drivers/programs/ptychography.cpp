@@ -838,7 +838,7 @@ TEST_CASE("defaults find object and probe from a flat disc; what is no result is
        {"c_basis.cxi", "amplitude residual", "try --try-axes (the eight --axes"});
 }
 
-TEST_CASE("the right axes are found and said, and the probe of the file can be left alone") {
+TEST_CASE("the right axes are found and said, and the probe of the file can be left alone", "[.turn]") {
   const TemporaryFolder folder;
   const std::string data = "--data " + case_file("c_basis.cxi");
   // Those of basis_vectors, which yx stands for, are xy: both are right.
@@ -1538,7 +1538,7 @@ TEST_CASE("scans of NumPy, of an EMPAD and of MATLAB are the scans of HDF5") {
   CHECK(relative_error(back, straight) < 1e-4); // sums in another order, in single precision
 }
 
-TEST_CASE("far field: a Siemens star measured with X-rays") {
+TEST_CASE("far field: a Siemens star measured with X-rays", "[.turn]") {
   const fs::path data = shared_data("ptychography/siemens-star-small.h5");
   const TemporaryFolder folder;
   const std::string summary =

@@ -411,7 +411,7 @@ TEST_CASE("segments of a helix are refined against half maps with its rise and t
 }
 
 TEST_CASE("poses are found from nothing, whatever the file says of them") {
-  const Scene scene;
+  const Scene scene(24, 72); // what the search costs goes by their number
   remove_poses(scene);
   const std::string command = refine + " --global --radius 12 --map truth.mrc ";
   run_well(scene.folder, command + "--out found.star");

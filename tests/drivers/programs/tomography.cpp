@@ -438,7 +438,7 @@ TEST_CASE("while a run goes on there is a picture of the middle slice") {
   run_well(
       folder,
       "mkdir seen; ( " + tomography +
-          " --scan scan.h5 --centre 50 --solver sirt --method line --iterations 60 --out x.h5 && touch "
+          " --scan scan.h5 --centre 50 --solver sirt --method line --iterations 20 --out x.h5 && touch "
           "done ) & "
           "while kill -0 $! 2>/dev/null; do if [ -e x_first.png ] && [ ! -e seen/x_first.png ]; then "
           "cp x_first.png seen; [ -e x.h5 ] || touch seen/before_slices; fi; sleep 0.02; done; [ -e done ]");

@@ -75,7 +75,7 @@ int main() {
   where.points.strides[0] = 2, where.points.strides[1] = 1;
   where.grid.size[0] = where.grid.size[1] = 32;
   where.width = 4;
-  Location<double, 2> at{};
+  double at[2];
   check(where.locate(0, at), "a finite point");
   for (int i = 1; i < 4; ++i)
     check(!where.locate(i, at), "a point that is not finite");

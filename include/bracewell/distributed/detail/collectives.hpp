@@ -39,28 +39,20 @@ public:
       ncclCommDestroy(communicator_);
   }
 
-  /// Queues the sums of all arrays on the instance's stream as one operation.
+  /// Queues the sums of all arrays, and sending and receiving of all messages, on the instance's stream as one operation.
   template <class Space, class Arrays>
-  void add(const char* function, const Space& space, const Arrays& arrays) const {
+  void add(const char* function, const Space& space, const Arrays& arrays, const Messages& messages) const {
     check(function, ncclGroupStart());
     for (const auto& array : arrays)
       check(function,
             ncclAllReduce(array.data, array.data, static_cast<std::size_t>(array.size),
                           array.bytes == 4 ? ncclFloat : ncclDouble, ncclSum, communicator_, stream(space)));
-    check(function, ncclGroupEnd());
-  }
-
-  /// Queues sending and receiving of all messages on the instance's stream.
-  template <class Space>
-  void exchange(const char* function, const Space& space, const std::vector<Message>& messages,
-                const char* sent, char* received) const {
-    check(function, ncclGroupStart());
-    for (const Message& message : messages) {
+    for (const Message& message : messages.all) {
       const auto bytes = static_cast<std::size_t>(message.bytes);
-      check(function,
-            ncclRecv(received + message.offset, bytes, ncclChar, message.rank, communicator_, stream(space)));
-      check(function,
-            ncclSend(sent + message.offset, bytes, ncclChar, message.rank, communicator_, stream(space)));
+      check(function, ncclRecv(messages.received + message.offset, bytes, ncclChar, message.rank,
+                               communicator_, stream(space)));
+      check(function, ncclSend(messages.sent + message.offset, bytes, ncclChar, message.rank, communicator_,
+                               stream(space)));
     }
     check(function, ncclGroupEnd());
   }

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #if defined(BRACEWELL_ENABLE_MPI)
@@ -22,6 +23,13 @@ namespace Bracewell::Impl {
 struct Message {
   int rank;                   ///< of the other
   std::int64_t offset, bytes; ///< in either buffer
+};
+
+/// Messages and their buffers.
+struct Messages {
+  std::span<const Message> all = {};
+  const char* sent = nullptr;
+  char* received = nullptr;
 };
 
 #if defined(BRACEWELL_ENABLE_MPI)
@@ -98,17 +106,16 @@ public:
   void barrier(const char* function) const { check(function, MPI_Barrier(communicator_)); }
 
   /// Sends and receives all messages at once.
-  void exchange(const char* function, const std::vector<Message>& messages, const char* sent,
-                char* received) const {
+  void exchange(const char* function, const Messages& messages) const {
     constexpr std::int64_t most = 1 << 30; // MPI 3 counts up to 2^31
     std::vector<MPI_Request> requests;
-    for (const Message& message : messages)
+    for (const Message& message : messages.all)
       for (std::int64_t begin = 0; begin < message.bytes; begin += most) {
         const std::int64_t at = message.offset + begin;
         const int count = int(std::min(most, message.bytes - begin));
-        check(function, MPI_Irecv(received + at, count, MPI_BYTE, message.rank, 0, communicator_,
+        check(function, MPI_Irecv(messages.received + at, count, MPI_BYTE, message.rank, 0, communicator_,
                                   &requests.emplace_back()));
-        check(function, MPI_Isend(sent + at, count, MPI_BYTE, message.rank, 0, communicator_,
+        check(function, MPI_Isend(messages.sent + at, count, MPI_BYTE, message.rank, 0, communicator_,
                                   &requests.emplace_back()));
       }
     check(function, MPI_Waitall(int(requests.size()), requests.data(), MPI_STATUSES_IGNORE));
@@ -140,7 +147,7 @@ public:
   static void add_in_order(const char*, Real*, Real*, std::int64_t) {}
   static void broadcast(const char*, void*, std::int64_t, int) {}
   static void barrier(const char*) {}
-  static void exchange(const char*, const std::vector<Message>&, const char*, char*) {}
+  static void exchange(const char*, const Messages&) {}
 };
 
 #endif

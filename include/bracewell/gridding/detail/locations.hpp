@@ -9,6 +9,7 @@
 #include <Kokkos_Core.hpp>
 
 #include <cstdint>
+#include <type_traits>
 
 namespace Bracewell::Impl {
 
@@ -18,6 +19,41 @@ template <class T, int Dim>
 struct alignas(sizeof(T) == 4 && Dim < 3 ? 16 : sizeof(T)) Location {
   T offset[Dim];
   int first[Dim];
+};
+
+/// Locations in memory, in double a number per axis where that takes less of it: the first cell is its whole part, and the
+/// offset the rest, counted from the least one.
+template <class T, int Dim>
+struct StoredLocations {
+  struct Cells {
+    double cell[Dim];
+  };
+  using Value = std::conditional_t<sizeof(T) == sizeof(double) && Dim != 1, Cells, Location<T, Dim>>;
+
+  Value* values;
+  double least; ///< offset
+
+  KOKKOS_FORCEINLINE_FUNCTION Location<T, Dim> operator[](std::int64_t i) const {
+    if constexpr (std::is_same_v<Value, Cells>)
+      return of_cells(values[i].cell);
+    else
+      return values[i];
+  }
+  KOKKOS_FORCEINLINE_FUNCTION void set(std::int64_t i, const double (&cell)[Dim]) const {
+    if constexpr (std::is_same_v<Value, Cells>)
+      for (int d = 0; d < Dim; ++d)
+        values[i].cell[d] = cell[d];
+    else
+      values[i] = of_cells(cell);
+  }
+  KOKKOS_FORCEINLINE_FUNCTION Location<T, Dim> of_cells(const double (&cell)[Dim]) const {
+    Location<T, Dim> at;
+    for (int d = 0; d < Dim; ++d) {
+      at.first[d] = static_cast<int>(cell[d]);
+      at.offset[d] = static_cast<T>(cell[d] - at.first[d] + least);
+    }
+    return at;
+  }
 };
 
 /// Points [points, axes] in memory of the device, of any layout, or on rays. One type for both: kernels that sort them are
@@ -44,57 +80,41 @@ struct PointLocations {
   GridShape<Dim> grid;
   int width;
 
-  /// Before a point is read that lies anywhere in memory. Inline always: g++ 12 takes a function that only prefetches for one
-  /// without effect, and leaves its calls out.
-  KOKKOS_FORCEINLINE_FUNCTION void prefetch(std::int64_t i) const {
-    KOKKOS_IF_ON_HOST((__builtin_prefetch(points.data + i * points.strides[0]);))
-  }
-
-  /// False where a frequency is not finite. `rounds`: the caller is compiled for processors with an instruction for floor.
-  template <bool rounds = false>
-  KOKKOS_FORCEINLINE_FUNCTION bool locate(std::int64_t i, Location<T, Dim>& at) const {
+  /// The first cell of a point along every axis, and how far it lies beyond the least offset. False where a frequency is
+  /// not finite.
+  KOKKOS_FORCEINLINE_FUNCTION bool locate(std::int64_t i, double (&cell)[Dim]) const {
     for (int d = 0; d < Dim; ++d) {
-      const double frequency = points(i, d);
+      double frequency = points(i, d);
       if (!is_finite(frequency))
         return false;
-      const double x = (frequency - rounded_down<rounds>(frequency)) * grid.size[d];
-      const double lower = -rounded_down<rounds>(0.5 * width - x);
-      const int first = static_cast<int>(lower);
-      at.offset[d] = static_cast<T>(x - lower);
-      at.first[d] = first < 0 ? first + grid.size[d] : first >= grid.size[d] ? first - grid.size[d] : first;
+      if (Kokkos::abs(frequency) >= 2)
+        frequency -= Kokkos::floor(frequency);
+      // floor(frequency + 0.5) without a call, which rounds as PointBlock does.
+      const int whole = static_cast<int>(frequency + 2.5) - 2;
+      const double cells = grid.size[d], at = (frequency - whole) * cells + (cells - least_offset());
+      cell[d] = at - (at >= cells ? cells : 0);
     }
     return true;
   }
   KOKKOS_FUNCTION Location<T, Dim> operator[](std::int64_t i) const {
-    Location<T, Dim> at = {};
-    locate(i, at);
-    return at;
+    double cell[Dim] = {};
+    locate(i, cell);
+    return StoredLocations<T, Dim>{nullptr, least_offset()}.of_cells(cell);
   }
-
-private:
-  /// floor, which is a call on x86-64 without SSE4.1. Signs of frequencies are anyhow: a branch would be guessed wrongly.
-  template <bool rounds>
-  KOKKOS_FORCEINLINE_FUNCTION static double rounded_down(double x) {
-    if constexpr (rounds)
-      return __builtin_floor(x);
-#if defined(__x86_64__) && !defined(__SSE4_1__)
-    KOKKOS_IF_ON_HOST((if (x > -1e9 && x < 1e9) {
-      const int whole = static_cast<int>(x);
-      return whole - static_cast<int>(whole > x);
-    }))
-#endif
-    return Kokkos::floor(x);
-  }
+  KOKKOS_FORCEINLINE_FUNCTION double least_offset() const { return 0.5 * width - 1; }
 };
 
 /// Stores the locations of all points, and counts those that are not finite.
 template <class T, int Dim>
 struct Locate {
   PointLocations<T, Dim> where;
-  Location<T, Dim>* locations;
+  StoredLocations<T, Dim> locations;
 
   KOKKOS_FUNCTION void operator()(std::int64_t i, std::int64_t& not_finite) const {
-    if (!where.locate(i, locations[i]))
+    double cell[Dim];
+    if (where.locate(i, cell))
+      locations.set(i, cell);
+    else
       ++not_finite;
   }
 };
@@ -145,7 +165,7 @@ KOKKOS_INLINE_FUNCTION void evaluate_taps(const TapTable<T, MaxWidth>& taps, con
 /// What every spreading and interpolating kernel reads.
 template <class T, int Dim>
 struct SpreadingProblem {
-  const Location<T, Dim>* locations;
+  StoredLocations<T, Dim> locations;
   std::int64_t points, slices;
   GridShape<Dim> grid;
   TapWeights<T> kernel;

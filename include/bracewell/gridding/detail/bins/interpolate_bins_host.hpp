@@ -5,6 +5,8 @@
 #include <bracewell/gridding/detail/locations.hpp>
 #include <bracewell/impl/host_tasks.hpp>
 
+#include <type_traits>
+
 namespace Bracewell::Impl {
 
 /// GriddingInterpolation::Bins on hosts: samples in the order of bins, SIMD instructions along rows of taps.
@@ -33,13 +35,15 @@ struct InterpolateBinsHost {
 
   template <int bytes>
   BRACEWELL_INLINE_FOR_TARGET void run(std::int64_t begin, std::int64_t end, std::int64_t slice) const {
+    // No store changes a copy: it stays in registers, which 3D has none left of.
+    const std::conditional_t<Dim == 3, const InterpolateBinsHost&, InterpolateBinsHost> from = *this;
     const T* const source = reinterpret_cast<const T*>(grid + slice * problem.grid.elements());
     for (std::int64_t i = begin; i < end; ++i) {
-      __builtin_prefetch(&samples(order[std::min(i + ahead, end - 1)], slice), 1);
-      const Location<T, Dim> at = problem.locations[i];
-      samples(order[i], slice) = at.first[0] + MaxWidth <= problem.grid.size[0]
-                                     ? sum<bytes, false>(at, source)
-                                     : sum<bytes, true>(at, source);
+      __builtin_prefetch(&from.samples(from.order[std::min(i + ahead, end - 1)], slice), 1);
+      const Location<T, Dim> at = from.problem.locations[i];
+      from.samples(from.order[i], slice) = at.first[0] + MaxWidth <= from.problem.grid.size[0]
+                                               ? from.template sum<bytes, false>(at, source)
+                                               : from.template sum<bytes, true>(at, source);
     }
   }
 
@@ -59,26 +63,26 @@ private:
     const Taps taps(problem.kernel, at, size);
     source = Taps::start(source, at);
     Numbers sums[pieces] = {};
+    const auto row = [&](std::int64_t index) { return source + 2 * index * size; };
     const auto add_all = [&](auto count) __attribute__((always_inline)) {
-      const auto add_row = [&](std::int64_t row, T weight, Numbers(&to)[pieces])
-          __attribute__((always_inline)) {
-        taps.template sum_row<count()>(weight, source + 2 * row * size, to);
-      };
-      if constexpr (Dim == 1)
-        add_row(0, T(1), sums);
-      else if constexpr (Dim == 2)
+      if constexpr (Dim == 1) {
+        taps.template sum_row<count()>(T(1), source, sums);
+      } else if constexpr (Dim == 2) {
         for (int j = 0; j < problem.kernel.width; ++j)
-          add_row(problem.grid.wrapped(at.first[1] + j, 1), taps.across[1][j], sums);
-      else
+          taps.template sum_row<count()>(taps.across[1][j], row(problem.grid.wrapped(at.first[1] + j, 1)),
+                                         sums);
+      } else {
         for (int k = 0; k < problem.kernel.width; ++k) {
           const std::int64_t above =
               std::int64_t(problem.grid.wrapped(at.first[2] + k, 2)) * problem.grid.size[1];
           Numbers plane[pieces] = {};
           for (int j = 0; j < problem.kernel.width; ++j)
-            add_row(above + problem.grid.wrapped(at.first[1] + j, 1), taps.across[1][j], plane);
+            taps.template sum_row<count()>(taps.across[1][j],
+                                           row(above + problem.grid.wrapped(at.first[1] + j, 1)), plane);
           for (int p = 0; p < pieces; ++p)
             sums[p] += taps.across[2][k] * plane[p];
         }
+      }
     };
     Taps::with_pieces(problem.kernel.width, add_all);
     return taps.sum(sums);

@@ -35,127 +35,90 @@ struct KeysOfPoints {
   std::uint32_t* keys;
 
   KOKKOS_FUNCTION void operator()(std::int64_t i, std::int64_t& not_finite) const {
-    Location<T, Dim> at = {};
-    if (!where.locate(i, at))
+    double cell[Dim];
+    if (!where.locate(i, cell))
       ++not_finite;
     else
-      keys[i] = bins.key(at);
+      keys[i] = bins.key(StoredLocations<T, Dim>{nullptr, 0}.of_cells(cell));
   }
 };
 
-/// First cells and bins of points of a host, some at a time, in loops that compilers make vectors of. Bit for bit those of
-/// PointLocations: the taps of a sample must lie in the tile of its bin.
-template <class T, int Dim>
+/// Cells and bins of some points of a host, axis beside axis as in memory, in loops that compilers make vectors of.
+template <int Dim>
 struct PointBlock {
-  static constexpr int size = 32;
+  static constexpr int points = 32, size = points * Dim;
 
-  double value[Dim][size];
-  int first[Dim][size];
+  double cell[size]; ///< as PointLocations has them
+  int bin[size];     ///< what an axis adds to the number of the bin
 
-  /// Locates `count` points from number `begin` on. Returns how many are not finite; they are taken for zeros.
-  BRACEWELL_INLINE_FOR_TARGET int locate(const PointLocations<T, Dim>& where, std::int64_t begin, int count) {
-    const PointArray points = where.points;
-    if (points.data) {
-      const double* row = points.data + begin * points.strides[0];
-      for (int i = 0; i < count; ++i, row += points.strides[0])
-        for (int d = 0; d < Dim; ++d)
-          value[d][i] = row[d * points.strides[1]];
-    } else {
-      for (int i = 0; i < count; ++i)
-        for (int d = 0; d < Dim; ++d)
-          value[d][i] = points(begin + i, d);
+  template <class T>
+  BRACEWELL_INLINE_FOR_TARGET PointBlock(const PointLocations<T, Dim>& where, const BinGrid<Dim>& bins) {
+    for (int i = 0; i < size; ++i) {
+      const int d = i % Dim;
+      cells_[i] = whole_[i] = where.grid.size[d];
+      raised_[i] = cells_[i] - where.least_offset();
+      per_cell_[i] = bins.number[d] * bins.inverse[d]; // as BinGrid::index
+      before_cell_[i] = (bins.number[d] - 0.5) * bins.inverse[d];
+      bins_[i] = d == 0 ? 1 : bins_[i - 1] * bins.number[d - 1];
     }
-    for (int d = 0; d < Dim; ++d)
-      std::fill(value[d] + count, value[d] + size, 0.);
-    constexpr std::int64_t exponent = 0x7ff0000000000000, no_int = std::int64_t(1023 + 30) << 52;
-    std::int64_t no_ints = 0;
-    for (int d = 0; d < Dim; ++d) {
-      std::int64_t bits[size];
-      std::memcpy(bits, value[d], sizeof bits);
+  }
+
+  /// Locates `count` points from number `begin` on. Returns how many are not finite, which are taken for zeros.
+  BRACEWELL_INLINE_FOR_TARGET int locate(const PointArray& from, std::int64_t begin, int count) {
+    const double* given = given_;
+    if (from.data && from.strides[0] == Dim && from.strides[1] == 1 && count == points)
+      given = from.data + begin * Dim;
+    else
       for (int i = 0; i < size; ++i)
-        no_ints |= (bits[i] & exponent) >= no_int ? std::int64_t(1) : std::int64_t(0);
+        given_[i] = i < count * Dim ? from(begin + i / Dim, i % Dim) : 0;
+    std::int64_t bits = 0;
+    for (int i = 0; i < size; ++i)
+      bits |= Kokkos::bit_cast<std::int64_t>(given[i]);
+    int not_finite = 0;
+    if ((bits >> 62 & 1) != 0) { // some are 2 or more
+      not_finite = reduce(given);
+      given = given_;
     }
-    const int not_finite = no_ints != 0 ? reduce() : 0;
-    for (int d = 0; d < Dim; ++d) {
-      const int whole = where.grid.size[d];
-      const double cells = whole, half = 0.5 * where.width;
-      for (int i = 0; i < size; ++i) {
-        const double x = (value[d][i] - down(value[d][i])) * cells;
-        const int lower = -down(half - x);
-        first[d][i] = lower + (lower < 0 ? whole : 0) - (lower >= whole ? whole : 0);
-      }
+    for (int i = 0; i < size; ++i) {
+      const double at = (given[i] - (static_cast<int>(given[i] + 2.5) - 2)) * cells_[i] + raised_[i];
+      const int first = static_cast<int>(at), beyond = -static_cast<int>(first >= whole_[i]) & whole_[i];
+      cell[i] = at - beyond;
+      bin[i] = static_cast<int>((first - beyond) * per_cell_[i] + before_cell_[i]) * bins_[i];
     }
     return not_finite;
   }
 
-  /// floor of what an int has room for.
-  BRACEWELL_INLINE_FOR_TARGET static int down(double x) {
-    const int whole = static_cast<int>(x);
-    return whole - (whole > x ? 1 : 0);
-  }
-  /// Large numbers to less than 1, which is exact. Counts points that are not finite.
-  [[gnu::noinline]] int reduce() {
+private:
+  /// Numbers of 2 and more to less than 1, which is exact. Counts points that are not finite.
+  [[gnu::noinline]] int reduce(const double* given) {
     int result = 0;
-    for (int i = 0; i < size; ++i) {
+    for (int i = 0; i < size; i += Dim) {
       bool finite = true;
-      for (auto& axis : value) {
-        finite = finite && is_finite(axis[i]);
-        if (!is_finite(axis[i]))
-          axis[i] = 0;
-        else if (std::abs(axis[i]) >= 1 << 29) // as this does not round
-          axis[i] -= std::floor(axis[i]);
+      for (int j = i; j < i + Dim; ++j) {
+        finite = finite && is_finite(given[j]);
+        const bool large = std::abs(given[j]) >= 2;
+        given_[j] = !is_finite(given[j]) ? 0 : large ? given[j] - std::floor(given[j]) : given[j];
       }
       result += finite ? 0 : 1;
     }
     return result;
   }
 
-  /// The bins of all, as BinGrid::bin_of.
-  BRACEWELL_INLINE_FOR_TARGET void find_bins(const BinGrid<Dim>& bins, int (&found)[size]) const {
-    for (int i = 0; i < size; ++i)
-      found[i] = 0;
-    for (int d = Dim - 1; d >= 0; --d) {
-      const double number = bins.number[d], inverse = bins.inverse[d];
-      const int before = bins.number[d];
-      for (int i = 0; i < size; ++i)
-        found[i] = found[i] * before + static_cast<int>(((first[d][i] + 1.) * number - 0.5) * inverse);
-    }
-  }
+  double given_[size], cells_[size], raised_[size], per_cell_[size], before_cell_[size];
+  int whole_[size], bins_[size];
 };
 
-/// Locations in the order of bins: a thread has one of them on GPUs, and some on hosts.
+/// Locations in the order of bins, on GPUs.
 template <class T, int Dim>
 struct LocateInOrder {
-  static constexpr std::int64_t on_host = 1024; ///< points of a task
-
   PointLocations<T, Dim> where;
   const std::uint32_t* order;
-  std::int64_t points;
-  Location<T, Dim>* locations;
-
-  template <class Space>
-  void launch(const Space& space) const {
-    const std::int64_t tasks = is_host<Space> ? (points + on_host - 1) / on_host : points;
-    launch_kernel("Bracewell::Gridding::locate_in_order",
-                  Kokkos::RangePolicy<Space, Kokkos::IndexType<std::int64_t>>(space, 0, tasks), *this);
-  }
+  StoredLocations<T, Dim> locations;
 
   KOKKOS_FUNCTION void operator()(std::int64_t i) const {
-    KOKKOS_IF_ON_HOST((run_with_vectors(*this, i * on_host);))
-    KOKKOS_IF_ON_DEVICE((locations[i] = where[order[i]];))
-  }
-  template <int bytes>
-  BRACEWELL_INLINE_FOR_TARGET void run(std::int64_t begin) const {
-    const auto from = where; // no store changes it: it stays in registers
-    const std::uint32_t* const numbers = order;
-    Location<T, Dim>* const to = locations;
-    const std::int64_t last = points - 1, end = std::min(begin + on_host, points);
-    for (std::int64_t i = begin; i < end; ++i) {
-      from.prefetch(numbers[std::min(i + 16, last)]);
-      Location<T, Dim> at;
-      from.template locate<(bytes > 16)>(numbers[i], at);
-      to[i] = at;
-    }
+    double cell[Dim] = {};
+    where.locate(order[i], cell);
+    locations.set(i, cell);
   }
 };
 
@@ -190,43 +153,47 @@ struct CountInBins {
   }
 };
 
-/// Sorting on hosts. A thread counts the samples of every bin among its part of the points; then it writes their numbers to
-/// where the bins lie.
+/// Sorting on hosts. A thread counts the samples of every bin among its part of the points; then it writes their numbers and
+/// locations to where the bins lie. Both times the same instructions find the bins.
 template <class T, int Dim>
 struct PartsOfPoints {
   PointLocations<T, Dim> where;
   BinGrid<Dim> bins;
   std::int64_t points, parts;
-  std::uint32_t* keys;   ///< bins of the points
   std::uint32_t* places; ///< [parts, bins]: samples, and then the place of the next one
   std::uint32_t* order;
+  StoredLocations<T, Dim> locations;
+  bool counted = false;
 
   void operator()(std::int64_t part, std::int64_t& not_finite) const {
     run_with_vectors(*this, part, &not_finite);
   }
   template <int bytes>
   BRACEWELL_INLINE_FOR_TARGET void run(std::int64_t part, std::int64_t* not_finite) const {
-    const auto [where_, bins_] = std::pair(where, bins); // no store changes them: they stay in registers
+    const PartsOfPoints from = *this; // no store changes it: it stays in registers
     std::uint32_t* const mine = places + part * bins.count();
-    const std::int64_t end = begin(part + 1);
-    if constexpr (bytes > 16) {
-      PointBlock<T, Dim> block;
-      int found[block.size];
-      for (std::int64_t i = begin(part); i < end; i += block.size) {
-        const int count = static_cast<int>(std::min<std::int64_t>(block.size, end - i));
-        *not_finite += block.locate(where_, i, count);
-        block.find_bins(bins_, found);
-        for (int j = 0; j < count; ++j)
-          ++mine[keys[i + j] = static_cast<std::uint32_t>(found[j])];
+    PointBlock<Dim> block(where, bins);
+    const std::int64_t end = points * (part + 1) / parts;
+    for (std::int64_t i = points * part / parts; i < end; i += block.points) {
+      const int count = static_cast<int>(std::min<std::int64_t>(block.points, end - i));
+      *not_finite += block.locate(from.where.points, i, count);
+      for (int j = 0; j < count; ++j) {
+        double cell[Dim];
+        int bin = 0;
+        for (int d = 0; d < Dim; ++d) {
+          cell[d] = block.cell[j * Dim + d];
+          bin += block.bin[j * Dim + d];
+        }
+        const std::uint32_t place = mine[bin]++;
+        if (from.counted) {
+          // What comes next in the bin: without this, half of the time is spent waiting for it.
+          __builtin_prefetch(from.locations.values + place + 4, 1);
+          __builtin_prefetch(from.order + place + 16, 1);
+          from.order[place] = static_cast<std::uint32_t>(i + j);
+          from.locations.set(place, cell);
+        }
       }
-      return;
     }
-    Location<T, Dim> at = {};
-    for (std::int64_t i = begin(part); i < end; ++i)
-      if (where_.locate(i, at))
-        ++mine[keys[i] = bins_.bin_of(at)];
-      else
-        ++*not_finite;
   }
 
   /// Samples of parts and bins to places, and to the places where bins begin.
@@ -239,15 +206,6 @@ struct PartsOfPoints {
     }
     first[bins.count()] = sum;
   }
-
-  void operator()(std::int64_t part) const {
-    std::uint32_t* const mine = places + part * bins.count();
-    for (std::int64_t i = begin(part); i < begin(part + 1); ++i)
-      order[mine[keys[i]]++] = static_cast<std::uint32_t>(i);
-  }
-
-private:
-  std::int64_t begin(std::int64_t part) const { return points * part / parts; }
 };
 
 /// What orders the tasks of one launch on a GPU: a task begins after those before it, and a bin without slots says when
@@ -319,7 +277,8 @@ struct SortedSamples {
   /// again, or taken anew where other points need more.
   /// @return  how many are not finite: then nothing was sorted
   std::int64_t sort(const Space& space, const PointLocations<T, Dim>& where, std::int64_t points,
-                    std::int64_t slices, Location<T, Dim>* locations, const Arguments& arguments) {
+                    std::int64_t slices, const StoredLocations<T, Dim>& locations,
+                    const Arguments& arguments) {
     resize(space, "Bracewell::Gridding::order", order, points);
     resize(space, "Bracewell::Gridding::first_of_bins", first, bins.count() + 1);
     std::vector<std::uint32_t> begin;
@@ -375,26 +334,27 @@ private:
   /// Order and locations; `begin` becomes a copy of `first` where the host cannot read that. Returns how many points are
   /// not finite.
   std::int64_t sort_by_bins(const Space& space, const PointLocations<T, Dim>& where, std::int64_t points,
-                            Location<T, Dim>* locations, [[maybe_unused]] std::vector<std::uint32_t>& begin) {
-    // Keys, and what sorting needs beside them, lie where locations come afterwards.
-    constexpr std::size_t words = sizeof(Location<T, Dim>) / sizeof(std::uint32_t);
-    static_assert(words >= 4);
-    const SortMemory<Space> memory(reinterpret_cast<std::uint32_t*>(locations),
-                                   words * static_cast<std::size_t>(points));
+                            const StoredLocations<T, Dim>& locations,
+                            [[maybe_unused]] std::vector<std::uint32_t>& begin) {
     std::int64_t not_finite = 0;
     if constexpr (is_host<Space>) {
       const std::int64_t parts = std::clamp<std::int64_t>(points / std::max<std::int64_t>(bins.count(), 4096),
                                                           1, space.concurrency());
       std::vector<std::uint32_t> places(static_cast<std::size_t>(parts * bins.count()));
-      const PartsOfPoints<T, Dim> sort{where,         bins,          points,      parts,
-                                       memory.data(), places.data(), order.data()};
+      PartsOfPoints<T, Dim> sort{where, bins, points, parts, places.data(), order.data(), locations};
       const auto each_part = Range(space, 0, parts, Kokkos::ChunkSize(1));
       Kokkos::parallel_reduce("Bracewell::Gridding::count_in_bins", each_part, sort, not_finite);
       if (not_finite > 0)
         return not_finite;
       sort.add_up(first.data());
-      launch_kernel("Bracewell::Gridding::number_in_bins", each_part, sort);
+      sort.counted = true;
+      Kokkos::parallel_reduce("Bracewell::Gridding::locate_in_bins", each_part, sort, not_finite);
     } else {
+      // Keys, and what sorting needs beside them, lie where locations come afterwards.
+      constexpr std::size_t words = sizeof(*locations.values) / sizeof(std::uint32_t);
+      static_assert(words >= 4);
+      const SortMemory<Space> memory(reinterpret_cast<std::uint32_t*>(locations.values),
+                                     words * static_cast<std::size_t>(points));
       const SortMemory<Space> keys(memory.data(), static_cast<std::size_t>(points));
       const SortMemory<Space> beside(memory.data() + points, memory.size() - keys.size());
       Kokkos::parallel_reduce("Bracewell::Gridding::keys_of_points", Range(space, 0, points),
@@ -409,8 +369,9 @@ private:
       begin.resize(static_cast<std::size_t>(bins.count() + 1));
       read_sizes(space, first, begin.data());
       chunks.sort(space, order.data(), points, memory);
+      launch_kernel("Bracewell::Gridding::locate_in_order", Range(space, 0, points),
+                    LocateInOrder<T, Dim>{where, order.data(), locations});
     }
-    LocateInOrder<T, Dim>{where, order.data(), points, locations}.launch(space);
     return 0;
   }
 

@@ -29,6 +29,7 @@ struct GriddingPlan {
   using Vector = Kokkos::View<Value*, Space>;
   using Range = Kokkos::RangePolicy<Space, Kokkos::IndexType<std::int64_t>>;
   using Sorted = SortedSamples<Space, T, Dim>;
+  using Stored = typename StoredLocations<T, Dim>::Value;
   static constexpr bool has_tiles = Dim > 1 && !is_host<Space>;
   using Tiles = std::conditional_t<has_tiles, TileLists<Space, T, Dim>, NoTiles>;
 
@@ -40,10 +41,10 @@ struct GriddingPlan {
   std::array<Vector<const T>, Dim> rolloff; ///< reciprocal transforms of the kernel, slowest axis first
   std::vector<T> table_values;              ///< the kernel's polynomials, and the same on the device
   Vector<T> table;
-  Vector<Location<T, Dim>> locations; ///< in the order of bins where samples are sorted into them
-  std::optional<Rays<Space>> rays;    ///< PrunedGather
-  Tiles tiles;                        ///< Tiles
-  Sorted sorted;                      ///< Bins, OwnedBoxes, MatrixBoxes
+  Vector<Stored> locations;        ///< in the order of bins where samples are sorted into them
+  std::optional<Rays<Space>> rays; ///< PrunedGather
+  Tiles tiles;                     ///< Tiles
+  Sorted sorted;                   ///< Bins, OwnedBoxes, MatrixBoxes
 
   /// A plan for points [points, Dim]; `polar` where they lie on rays.
   GriddingPlan(const Space& space, const PointArray& points, std::int64_t count,
@@ -66,16 +67,16 @@ struct GriddingPlan {
   /// where other points need more.
   void set_points(const Space& space, const PointArray& points, const Arguments& arguments) {
     if (static_cast<std::int64_t>(locations.size()) != problem.points)
-      locations = device_vector<Location<T, Dim>>(space, "Bracewell::Gridding::locations", problem.points);
-    problem.locations = locations.data();
+      locations = device_vector<Stored>(space, "Bracewell::Gridding::locations", problem.points);
     const PointLocations<T, Dim> where{points, problem.grid, problem.kernel.width};
+    problem.locations = {locations.data(), where.least_offset()};
     std::int64_t not_finite = 0;
     if (sorts_into_bins(strategy)) {
       sorted.bins = bin_grid<Space, T, Dim>(space, problem.grid, problem.kernel.width);
-      not_finite = sorted.sort(space, where, problem.points, problem.slices, locations.data(), arguments);
+      not_finite = sorted.sort(space, where, problem.points, problem.slices, problem.locations, arguments);
     } else {
       Kokkos::parallel_reduce("Bracewell::Gridding::locate", Range(space, 0, problem.points),
-                              Locate<T, Dim>{where, locations.data()}, not_finite);
+                              Locate<T, Dim>{where, problem.locations}, not_finite);
     }
     arguments.require(not_finite == 0, "points", "finite frequencies",
                       [&] { return number(not_finite) + " that are not"; });
@@ -121,7 +122,7 @@ struct GriddingPlan {
     std::size_t reals = static_cast<std::size_t>(choice.table_size()); // and the roll-off
     for (const int size : shape)
       reals += static_cast<std::size_t>(size);
-    const std::size_t bytes = reals * sizeof(T) + static_cast<std::size_t>(count) * sizeof(Location<T, Dim>);
+    const std::size_t bytes = reals * sizeof(T) + static_cast<std::size_t>(count) * sizeof(Stored);
     const PointLocations<T, Dim> where{points, choice.grid, choice.kernel->width};
     if (choice.strategy == GriddingStrategy::PrunedGather)
       return bytes + Rays<Space>::bytes_needed(*rays);

@@ -209,7 +209,7 @@ struct TileLists {
     const auto cursor = device_vector<std::int64_t>(space, "Bracewell::Gridding::tile_cursors", count);
     const auto begin = device_vector<std::int64_t>(space, "Bracewell::Gridding::tile_begin", count + 1);
     using Points = Kokkos::RangePolicy<Space, Kokkos::IndexType<std::int64_t>>;
-    ListSamples<const Location<T, Dim>*, Dim> lister{tiles, problem.locations, problem.kernel.width,
+    ListSamples<StoredLocations<T, Dim>, Dim> lister{tiles, problem.locations, problem.kernel.width,
                                                      counts.data()};
     launch_kernel("Bracewell::Gridding::count_samples", Points(space, 0, problem.points), lister);
     Kokkos::parallel_scan("Bracewell::Gridding::first_of_tiles", Points(space, 0, count + 1),

@@ -131,7 +131,6 @@ struct ExpectationPlan {
   Memory<RankedCandidate<T>> ranked, fresh;
   Memory<T> totals, pose_shares, matrices, overlaps, powers;
   Memory<PosteriorSums> posterior_sums;
-  Memory<SharesBelow> shares_below;
   Memory<std::int32_t> listed;
   Memory<std::int64_t> found_poses;
   Memory<Complex> data, projections;
@@ -157,8 +156,8 @@ struct ExpectationPlan {
     return scoring.memory_bytes() + bytes_of(scores, shell, order, begin, constants, image_powers, variances,
                                              shift_values, shift_logs, class_logs, pose_logs, part_sums,
                                              evidence, wanted, support, ranges, ranked, fresh, totals,
-                                             pose_shares, matrices, overlaps, powers, posterior_sums,
-                                             shares_below, listed, found_poses, data, projections, weights);
+                                             pose_shares, matrices, overlaps, powers, posterior_sums, listed,
+                                             found_poses, data, projections, weights);
   }
 
   /// @param noise  [count|1, given] variances of shells, of which the first are taken
@@ -437,24 +436,6 @@ private:
       sum_group<Kernel, D>(space, reference, list, group, part, results);
   }
 
-  /// Raises the least posterior that is kept as far as the share allows, by two searches among limits.
-  template <class Kernel, int D, class Reference>
-  void raise_limits(const Space& space, const Reference& reference, const ExpectationList<T>& list,
-                    const Group& group) {
-    const std::int64_t n = group.images;
-    grow(space, shares_below, "shares_below", n);
-    for (const double share : {1., 1. / SharesBelow::count}) { // of the way to 1
-      fill(space, "Bracewell::Expectation::no_shares", shares_below.data(), n, SharesBelow());
-      for_tiles(reference, list, group, [&](const Reference&, const CandidateTile<T>& tile) {
-        Kokkos::parallel_for(
-            "Bracewell::Expectation::shares_below", Teams(space, static_cast<int>(n), team_size),
-            SumBelowLimits<T>{tile, evidence.data(), wanted.data(), T(share), shares_below.data()});
-      });
-      Kokkos::parallel_for("Bracewell::Expectation::limits", Range(space, 0, n),
-                           RaiseLimit<T>{shares_below.data(), list.left_out / 2, T(share), evidence.data()});
-    }
-  }
-
   /// The second sweep: sums with the posteriors.
   template <class Kernel, int D, class Reference, class Results>
   void sum_group(const Space& space, const Reference& reference, const ExpectationList<T>& list,
@@ -468,8 +449,6 @@ private:
                                       sum_threads / std::max<std::int64_t>(n * frequencies, 1), 1, 64));
     grow(space, posterior_sums, "posterior_sums", n);
     fill(space, "Bracewell::Expectation::no_sums", posterior_sums.data(), n, PosteriorSums());
-    if (group.kept && list.left_out > 0)
-      raise_limits<Kernel, D>(space, reference, list, group);
     grow(space, totals, "totals", n * group.tile);
     if (list.found) {
       grow(space, pose_shares, "pose_shares", n * list.count);

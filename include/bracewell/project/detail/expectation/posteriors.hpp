@@ -362,15 +362,10 @@ private:
 template <class T>
 struct ImageEvidence {
   T largest, inverse, least;
-  bool usable;           ///< there are weights, and all are numbers
-  T first_least = least; ///< before the limit was raised
+  bool usable; ///< there are weights, and all are numbers
 
   KOKKOS_INLINE_FUNCTION T posterior(T log_weight) const {
     return Kokkos::exp(log_weight - largest) * inverse;
-  }
-  /// A limit above `least`: 1 after `count` steps from the first one, of which this takes `share` of each.
-  KOKKOS_INLINE_FUNCTION T limit(int step, int count, T share) const {
-    return least * Kokkos::pow(first_least, -share * T(step) / T(count));
   }
 };
 
@@ -440,63 +435,6 @@ struct TakeEvidence {
                       : none ? -Kokkos::Experimental::infinity_v<double>
                              : constants[image] + double(largest) + Kokkos::log(total);
     });
-  }
-};
-
-/// Posteriors of an image that are below limits, each of which is higher than the one before.
-using SharesBelow = Sums<8>;
-
-/// Sums the posteriors of a tile below limits of each image, a team each.
-template <class T>
-struct SumBelowLimits {
-  CandidateTile<T> tile;
-  const ImageEvidence<T>* evidence;
-  const std::uint8_t* wanted; ///< [images, parts of image]
-  T share;
-  SharesBelow* sums; ///< [images] added to
-
-  template <class Team>
-  KOKKOS_FUNCTION void operator()(const Team& team) const {
-    const std::int64_t image = team.league_rank();
-    const ImageEvidence<T> of = evidence[image];
-    if (!of.usable)
-      return;
-    T limits[SharesBelow::count];
-    for (int i = 0; i < SharesBelow::count; ++i)
-      limits[i] = of.limit(i + 1, SharesBelow::count, share);
-    SharesBelow found;
-    Kokkos::parallel_reduce(
-        Kokkos::TeamThreadRange(team, tile.first_entry(image), tile.end_entry(image)),
-        [&](int e, SharesBelow& sum) {
-          if (!wanted[tile.part(image, e / tile.shifts)])
-            return;
-          const T log = tile.log_weight(image, e);
-          if (LogWeight<T>::is_none(log))
-            return;
-          const T posterior = of.posterior(log);
-          for (int i = 0; i < SharesBelow::count; ++i)
-            sum.values[i] += posterior < limits[i] ? double(posterior) : 0.;
-        },
-        found);
-    Kokkos::single(Kokkos::PerTeam(team), [&] { sums[image] += found; });
-  }
-};
-
-/// Takes the highest limit below which there is no more than is left out.
-template <class T>
-struct RaiseLimit {
-  const SharesBelow* sums; ///< [images]
-  double left_out;
-  T share;
-  ImageEvidence<T>* evidence; ///< [images]
-
-  KOKKOS_FUNCTION void operator()(std::int64_t image) const {
-    auto& of = evidence[image];
-    int step = 0;
-    while (step < SharesBelow::count && sums[image].values[step] <= left_out)
-      ++step;
-    if (of.usable && step > 0)
-      of.least = of.limit(step, SharesBelow::count, share);
   }
 };
 
