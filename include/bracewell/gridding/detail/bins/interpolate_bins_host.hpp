@@ -35,7 +35,7 @@ struct InterpolateBinsHost {
 
   template <int bytes>
   BRACEWELL_INLINE_FOR_TARGET void run(std::int64_t begin, std::int64_t end, std::int64_t slice) const {
-    // No store changes a copy: it stays in registers, which 3D has none left of.
+    // No store changes a copy, so it stays in registers. In 3D no registers are left for it.
     const std::conditional_t<Dim == 3, const InterpolateBinsHost&, InterpolateBinsHost> from = *this;
     const T* const source = reinterpret_cast<const T*>(grid + slice * problem.grid.elements());
     for (std::int64_t i = begin; i < end; ++i) {

@@ -69,8 +69,7 @@ struct PointBlock {
     if (from.data && from.strides[0] == Dim && from.strides[1] == 1 && count == points)
       given = from.data + begin * Dim;
     else
-      for (int i = 0; i < size; ++i)
-        given_[i] = i < count * Dim ? from(begin + i / Dim, i % Dim) : 0;
+      gather(from, begin, count);
     std::int64_t bits = 0;
     for (int i = 0; i < size; ++i)
       bits |= Kokkos::bit_cast<std::int64_t>(given[i]);
@@ -89,6 +88,14 @@ struct PointBlock {
   }
 
 private:
+  /// Points that do not lie one behind the other.
+  BRACEWELL_INLINE_FOR_TARGET void gather(const PointArray from, std::int64_t begin, int count) {
+    for (int i = 0; i < count; ++i)
+      for (int d = 0; d < Dim; ++d)
+        given_[i * Dim + d] = from(begin + i, d);
+    std::fill(given_ + count * Dim, given_ + size, 0.);
+  }
+
   /// Numbers of 2 and more to less than 1, which is exact. Counts points that are not finite.
   [[gnu::noinline]] int reduce(const double* given) {
     int result = 0;
