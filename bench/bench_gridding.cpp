@@ -3,10 +3,11 @@
 // most 1e-4. Samples [points, slices] or [slices, points], grids [slices, rows, columns].
 // Counters: taps (samples x slices x kernel points) and the least bytes (samples and grids once) per second.
 
+#include "run.hpp"
+
 #include <bracewell/gridding/nonuniform_fft.hpp>
 
 #include <Kokkos_Random.hpp>
-#include <benchmark/benchmark.h>
 
 #include <cmath>
 #include <numbers>
@@ -119,10 +120,5 @@ int main(int argc, char* argv[]) {
                      true);
   register_benchmark("interpolate", {.order = first}, false);
   register_benchmark("interpolate_slices_last", {.order = last}, false);
-  benchmark::Initialize(&argc, argv);
-  if (benchmark::ReportUnrecognizedArguments(argc, argv))
-    return 2;
-  benchmark::RunSpecifiedBenchmarks();
-  benchmark::Shutdown();
-  return 0;
+  return Bench::run(argc, argv, {"GB_per_s", "Gtaps_per_s", "grid", "width"});
 }

@@ -2,11 +2,12 @@
 // Non-uniform FFTs at random points, anywhere or crowded into 16 pixels' worth of frequencies: whole transforms of
 // `transforms` arrays, and the sorting of points; sums from random points to random targets. Counters: millions of points x transforms per second.
 
+#include "run.hpp"
+
 #include <bracewell/gridding/nonuniform_fft.hpp>
 #include <bracewell/gridding/nonuniform_sums.hpp>
 
 #include <Kokkos_Random.hpp>
-#include <benchmark/benchmark.h>
 
 #include <cmath>
 #include <string>
@@ -160,10 +161,5 @@ int main(int argc, char* argv[]) {
   register_sums<1, double>("double", {{1000000, 2000000, 6}});
   register_sums<2, double>("double", {{1000000, 2000, 6}});
   register_sums<3, double>("double", {{200000, 80, 6}});
-  benchmark::Initialize(&argc, argv);
-  if (benchmark::ReportUnrecognizedArguments(argc, argv))
-    return 2;
-  benchmark::RunSpecifiedBenchmarks();
-  benchmark::Shutdown();
-  return 0;
+  return Bench::run(argc, argv, {"Mpoints_per_s", "grid", "strategy", "width"});
 }

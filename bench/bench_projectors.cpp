@@ -6,6 +6,7 @@
 // come from the median of at least 15 runs, whatever --benchmark_min_time.
 
 #include "projectors.hpp"
+#include "run.hpp"
 
 #include <bracewell/project/score_poses.hpp>
 
@@ -197,10 +198,5 @@ int main(int argc, char* argv[]) {
   BENCH_UNITS
 #undef BENCH_UNIT
   Bench::register_scoring();
-  benchmark::Initialize(&argc, argv);
-  if (benchmark::ReportUnrecognizedArguments(argc, argv))
-    return 2;
-  benchmark::RunSpecifiedBenchmarks();
-  benchmark::Shutdown();
-  return 0;
+  return Bench::run(argc, argv, {"GB_per_s", "Gtaps_per_s", "Tflop_per_s", "error", "kproj_per_s"});
 }

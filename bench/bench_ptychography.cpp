@@ -5,13 +5,12 @@
 // ptychography/experiment/.*, in ptychography_experiments.cpp.
 
 #include "ptychography_experiments.hpp"
+#include "run.hpp"
 
 #include <bracewell/optimize/adam.hpp>
 #include <bracewell/ptychography/object.hpp>
 #include <bracewell/ptychography/probe.hpp>
 #include <bracewell/ptychography/ptychography_loss.hpp>
-
-#include <benchmark/benchmark.h>
 
 #include <cmath>
 #include <random>
@@ -202,8 +201,7 @@ int main(int argc, char* argv[]) {
   Kokkos::ScopeGuard kokkos(argc, argv);
   add_all();
   add_experiments();
-  benchmark::Initialize(&argc, argv);
-  if (benchmark::ReportUnrecognizedArguments(argc, argv))
-    return 1;
-  benchmark::RunSpecifiedBenchmarks();
+  return Bench::run(
+      argc, argv,
+      {"host_MB", "ms", "ms_per_iteration", "object_error", "patterns_per_s", "plan_MB", "probe_error"});
 }

@@ -5,6 +5,8 @@
 // for the Fourier method, of filtered projections of a phantom (Hann) for the log-polar one. Steps before
 // back-projection (filter, stripes, phase, outliers) take projections of the same size.
 
+#include "run.hpp"
+
 #include <bracewell/optimize/least_squares.hpp>
 #include <bracewell/tomography/filter.hpp>
 #include <bracewell/tomography/fourier_laminography.hpp>
@@ -17,7 +19,6 @@
 #include <bracewell/tomography/stripes.hpp>
 
 #include <Kokkos_Random.hpp>
-#include <benchmark/benchmark.h>
 
 #include <cmath>
 #include <memory>
@@ -432,10 +433,5 @@ int main(int argc, char* argv[]) {
   register_volume("line_project", laminography<LineLaminography<Space, float>>(false));
   register_method("phase", phase);
   register_method("outliers", outliers);
-  benchmark::Initialize(&argc, argv);
-  if (benchmark::ReportUnrecognizedArguments(argc, argv))
-    return 2;
-  benchmark::RunSpecifiedBenchmarks();
-  benchmark::Shutdown();
-  return 0;
+  return Bench::run(argc, argv, {"GB_per_s", "error", "grid", "memory_GB"});
 }

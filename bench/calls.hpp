@@ -2,8 +2,9 @@
 // The small problem of bench_calls and bench_calls_c.
 #pragma once
 
+#include "run.hpp"
+
 #include <Kokkos_Core.hpp>
-#include <benchmark/benchmark.h>
 
 #include <cmath>
 
@@ -54,12 +55,7 @@ int time_calls(int argc, char* argv[], const char* name, const Call& call) {
                                })
       ->UseRealTime()
       ->Unit(benchmark::kMillisecond);
-  benchmark::Initialize(&argc, argv);
-  if (benchmark::ReportUnrecognizedArguments(argc, argv))
-    return 2;
-  benchmark::RunSpecifiedBenchmarks();
-  benchmark::Shutdown();
-  return 0;
+  return run(argc, argv, {"us_per_call"});
 }
 
 } // namespace Bench

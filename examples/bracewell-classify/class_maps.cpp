@@ -51,7 +51,7 @@ std::vector<double> correlation_of(const Space& space, const Averages<D>& first,
   const DeviceView<double**> shells("Bracewell::examples::correlation", 1,
                                     static_cast<std::size_t>((box + 1) / 2));
   fourier_shell_correlation(space, HalfSpectrum{one, box}, HalfSpectrum{other, box}, shells);
-  const auto host = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), shells);
+  const auto host = values_on_host(shells);
   return {host.data(), host.data() + host.size()};
 }
 

@@ -76,6 +76,20 @@ auto first(const View& view, std::size_t count) {
     return Kokkos::subview(view, part, Kokkos::ALL, Kokkos::ALL);
 }
 
+/// What the passes know of a batch.
+struct Batch {
+  std::vector<Eigen::Vector2d> places;    ///< of the particles, pixels from the centre
+  std::span<const Matrix3<double>> poses; ///< of all particles, or their lists
+  std::vector<Matrix3<double>> lists;     ///< of a pass after the first
+  std::vector<std::int64_t> begins;       ///< of the lists; empty: all particles have all poses
+};
+
+/// The first candidate of a class, or, where none is, of any.
+std::size_t rank_of(std::span<const int> classes, int wanted) {
+  const auto found = std::ranges::find(classes, wanted);
+  return found == classes.end() ? 0 : static_cast<std::size_t>(found - classes.begin());
+}
+
 } // namespace
 
 void ShellSums::add(const ShellSums& other) {
@@ -106,6 +120,7 @@ struct ExpectationStep<D>::Pass {
   DeviceView<float***> filters;
   DeviceView<float**> noise; ///< [1, shells]
   DeviceView<float*[2]> origins, means;
+  DeviceView<float* [2]>::host_mirror_type host_origins; ///< kept, as the copy does not wait
   DeviceView<float***> matrices;
   DeviceView<float**> posteriors;
   DeviceView<int**> classes, poses, shifts;
@@ -126,6 +141,7 @@ struct ExpectationStep<D>::Pass {
         images(allocate<DeviceView<Kokkos::complex<float>***>>("cropped", batch, pass.box, pass.box / 2 + 1)),
         origins(allocate<DeviceView<float* [2]>>("origins", batch)),
         means(allocate<DeviceView<float* [2]>>("means", batch)),
+        host_origins(Kokkos::create_mirror_view(origins)),
         posteriors(allocate<DeviceView<float**>>("posteriors", batch, ranks_)),
         classes(allocate<DeviceView<int**>>("classes", batch, ranks_)),
         poses(allocate<DeviceView<int**>>("poses", batch, ranks_)),
@@ -137,7 +153,7 @@ struct ExpectationStep<D>::Pass {
     for (std::size_t i = 0; i < pass.shifts.size(); ++i)
       for (int axis = 0; axis < 2; ++axis)
         mirror(i, axis) = static_cast<float>(unit * pass.shifts[i][axis]);
-    Kokkos::deep_copy(space, grid, mirror);
+    copy_values(space, grid, mirror);
     step.set_shifts(space, grid);
   }
 
@@ -151,8 +167,106 @@ struct ExpectationStep<D>::Pass {
       for (int r = 0; r < D; ++r)
         for (int c = 0; c < D; ++c)
           mirror(i, r, c) = static_cast<float>(all[i](r, c));
-    Kokkos::deep_copy(space, part, mirror);
+    copy_values(space, part, mirror);
     space.fence("Bracewell::examples::poses"); // the mirror goes
+  }
+
+  /// Particles at their places, of spectra and squares of their CTFs of a larger box.
+  void set_images(const Space& space, const Spectra& spectra, const Weights& squares, int box,
+                  std::span<const Eigen::Vector2d> places) {
+    const std::size_t count = places.size();
+    const CropImages crop{{{box, box}},   {{plan.box, plan.box}}, spectra.data(),
+                          squares.data(), images.data(),          filters.data()};
+    for_each_element(space, "Bracewell::examples::crop_images",
+                     static_cast<std::int64_t>(count) * crop.to.elements(), crop);
+    for (std::size_t i = 0; i < count; ++i)
+      for (int axis = 0; axis < 2; ++axis)
+        host_origins(i, axis) = static_cast<float>(unit * (box / 2 + places[i][axis]));
+    copy_values(space, origins, host_origins);
+    step.set_images(space, {.spectra = HalfSpectrum{first(images, count), plan.box},
+                            .noise = noise,
+                            .filters = filters.size() > 0 ? Array<const float, Memory>(
+                                                                HalfSpectrum{first(filters, count), plan.box})
+                                                          : Array<const float, Memory>(),
+                            .origins = first(origins, count)});
+  }
+
+  /// Lists for the next pass: its turns about the poses that have the posterior. Particles move to the mean of their shifts.
+  void narrow(const Space& space, const ExpectationPoses<float, Memory>& all, double share,
+              std::span<const Matrix3<double>> next_turns, Batch& batch) {
+    const auto support =
+        step.support(space, references[0], all, Array<float, Memory>(first(means, batch.places.size())),
+                     share, most_poses);
+    const auto host_means = values_on_host(means);
+    std::vector<Matrix3<double>> next;
+    for (const int index : support.poses)
+      for (const auto& turn : next_turns)
+        next.push_back(batch.poses[static_cast<std::size_t>(index)] * turn);
+    batch.lists = std::move(next);
+    batch.poses = batch.lists;
+    batch.begins = support.first;
+    for (auto& begin : batch.begins)
+      begin *= std::ssize(next_turns);
+    for (std::size_t i = 0; i < batch.places.size(); ++i)
+      for (int axis = 0; axis < 2; ++axis)
+        batch.places[i][axis] += host_means(i, axis) / unit;
+  }
+
+  /// What is likely, of particles and in sums. Of `class_count` classes one may be given.
+  std::vector<Found> rank(const Space& space, const ExpectationPoses<float, Memory>& all, double share,
+                          const Batch& batch, std::size_t class_count, int one_class,
+                          const HalfSums<D>* target, ShellSums& shells) {
+    const bool any = one_class < 0;
+    const std::size_t count = batch.places.size(), from = any ? 0 : static_cast<std::size_t>(one_class),
+                      compared = any ? class_count : 1, shell_count = step.shell_sizes().size();
+    const DeviceView<float**> class_shares("Bracewell::examples::class_shares", count, compared);
+    const DeviceView<double*> evidence("Bracewell::examples::evidence", count);
+    const DeviceView<int*> candidates("Bracewell::examples::candidates", count);
+    const DeviceView<double***> shell_sums("Bracewell::examples::shell_sums", count, shell_count, 3);
+    ExpectationResults<float, Memory, D> results;
+    results.posteriors = first(posteriors, count);
+    results.classes = first(classes, count);
+    results.poses = first(poses, count);
+    results.shifts = first(shifts, count);
+    results.class_shares = class_shares;
+    results.log_evidence = evidence;
+    results.shell_sums = shell_sums;
+    if (target) {
+      results.data = HalfSpectrum{some_averages(target->data, from, compared), padded};
+      results.weight = HalfSpectrum{some_averages(target->weight, from, compared), padded};
+      results.candidates = candidates;
+    }
+    step.run(space, references[0], all, results, share);
+    const auto host_posteriors = values_on_host(posteriors);
+    const auto host_classes = values_on_host(classes), host_poses = values_on_host(poses),
+               host_shifts = values_on_host(shifts);
+    const auto host_shares = values_on_host(class_shares);
+    const auto host_evidence = values_on_host(evidence);
+    const auto host_candidates = values_on_host(candidates);
+    const auto host_shells = values_on_host(shell_sums);
+    ShellSums own{std::vector<double>(3 * shell_count), step.shell_sizes(), 0};
+    std::vector<Found> found(count);
+    for (std::size_t i = 0; i < count; ++i) {
+      Found& one = found[i];
+      one.shares.assign(class_count, 0.0f);
+      one.pose = {Matrix3<double>::identity(), batch.places[i]};
+      one.log_evidence = host_evidence(i);
+      one.candidates = host_candidates(i);
+      if (!std::isfinite(one.log_evidence) || host_poses(i, 0) < 0)
+        continue;
+      for (std::size_t k = 0; k < compared; ++k)
+        one.shares[from + k] = host_shares(i, k);
+      one.class_index = static_cast<int>(std::ranges::max_element(one.shares) - one.shares.begin());
+      one.largest = host_posteriors(i, 0);
+      const std::size_t best = any ? rank_of({&host_classes(i, 0), ranks}, one.class_index) : 0;
+      one.pose.matrix = batch.poses[static_cast<std::size_t>(host_poses(i, best))];
+      one.pose.shift += plan.shifts[static_cast<std::size_t>(host_shifts(i, best))];
+      for (std::size_t at = 0; at < 3 * shell_count; ++at)
+        own.values[at] += host_shells.data()[i * 3 * shell_count + at];
+      own.images += 1;
+    }
+    shells.add(own);
+    return found;
   }
 };
 
@@ -184,7 +298,7 @@ void ExpectationStep<D>::begin(const SearchPlan& plan, std::span<const std::vect
   passes_[0]->set_poses(space_, orientations_);
   std::vector<float> variances(noise.begin(), noise.end());
   const DeviceView<float**> on_device("Bracewell::examples::noise", 1, variances.size());
-  Kokkos::deep_copy(space_, Kokkos::subview(on_device, 0, Kokkos::ALL), host_view(variances));
+  copy_values(space_, Kokkos::subview(on_device, 0, Kokkos::ALL), host_view(variances));
   std::vector<AverageSpectra<D>> cropped;
   for (const auto& pass : passes_) {
     pass->noise = on_device;
@@ -213,8 +327,8 @@ template <int D>
 HalfSums<D> ExpectationStep<D>::sums(std::size_t classes) const {
   const HalfSums<D> sums{allocate_averages<AverageSpectra<D>>("data", classes, padded(), padded() / 2 + 1),
                          allocate_averages<Averages<D>>("weight", classes, padded(), padded() / 2 + 1)};
-  Kokkos::deep_copy(space_, sums.data, 0);
-  Kokkos::deep_copy(space_, sums.weight, 0);
+  fill_values(space_, sums.data, 0);
+  fill_values(space_, sums.weight, 0);
   space_.fence("Bracewell::examples::sums");
   return sums;
 }
@@ -235,7 +349,7 @@ void ExpectationStep<D>::add_powers(const Part<float***>& images, std::span<cons
                    HalfPower{spectra_.data(), powers.data()});
   const DeviceView<double**> averages("Bracewell::examples::powers", rows.size(), sums.size());
   shell_averages(space_, HalfSpectrum{powers, box_}, averages);
-  const auto host = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), averages);
+  const auto host = values_on_host(averages);
   for (std::size_t i = 0; i < rows.size(); ++i)
     for (std::size_t s = 0; s < sums.size(); ++s)
       sums[s] += host(i, s);
@@ -250,7 +364,7 @@ std::vector<std::vector<float>> ExpectationStep<D>::restored(const Part<float***
   const auto batch = static_cast<std::int64_t>(batch_);
   const auto back = allocate<Images>("restored", batch, box_, box_);
   FFT<Space, 2, Kokkos::complex<float>, float>(space_, {box_, box_}, batch).execute(space_, spectra_, back);
-  const auto host = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), back);
+  const auto host = values_on_host(back);
   std::vector<std::vector<float>> result;
   const std::size_t pixels = back.size() / back.extent(0);
   for (std::size_t i = 0; i < rows.size(); ++i) {
@@ -266,129 +380,30 @@ std::vector<Found> ExpectationStep<D>::run(const Part<float***>& images, std::sp
                                            std::span<const Eigen::Vector2d> origins,
                                            std::span<const double> class_priors, int one_class,
                                            const HalfSums<D>* target, ShellSums& shells) {
-  const std::size_t count = rows.size();
   transform(images, rows);
-  std::vector<Eigen::Vector2d> places(origins.begin(), origins.end());
-  std::vector<Matrix3<double>> lists; ///< of poses of a pass after the first
-  std::vector<std::int64_t> begins;
-  std::vector<Found> found(count);
   const DeviceView<float*> priors("Bracewell::examples::class_priors", class_priors.size());
   {
     const std::vector<float> values(class_priors.begin(), class_priors.end());
-    Kokkos::deep_copy(space_, priors, host_view(values));
+    copy_values(space_, priors, host_view(values));
     space_.fence("Bracewell::examples::class_priors"); // the host's go
   }
-  for (std::size_t level = 0; level < passes_.size(); ++level) {
+  Batch batch{.places{origins.begin(), origins.begin() + std::ssize(rows)},
+              .poses = orientations_,
+              .lists = {},
+              .begins = {}};
+  for (std::size_t level = 0;; ++level) {
     Pass& pass = *passes_[level];
-    const bool last = level + 1 == passes_.size();
-    const CropImages crop{{{box_, box_}},     {{pass.plan.box, pass.plan.box}},
-                          spectra_.data(),    squares_.data(),
-                          pass.images.data(), pass.filters.data()};
-    for_each_element(space_, "Bracewell::examples::crop_images",
-                     static_cast<std::int64_t>(count) * crop.to.elements(), crop);
-    const auto mirror = Kokkos::create_mirror_view(pass.origins);
-    for (std::size_t i = 0; i < count; ++i)
-      for (int axis = 0; axis < 2; ++axis)
-        mirror(i, axis) = static_cast<float>(pass.unit * (box_ / 2 + places[i][axis]));
-    Kokkos::deep_copy(space_, pass.origins, mirror);
-    pass.step.set_images(
-        space_, {.spectra = HalfSpectrum{first(pass.images, count), pass.plan.box},
-                 .noise = pass.noise,
-                 .filters = contrast_.present() ? Array<const float, Memory>(
-                                                      HalfSpectrum{first(pass.filters, count), pass.plan.box})
-                                                : Array<const float, Memory>(),
-                 .origins = first(pass.origins, count)});
+    pass.set_images(space_, spectra_, squares_, box_, batch.places);
     if (level > 0)
-      pass.set_poses(space_, lists);
-    const std::size_t poses = level > 0 ? lists.size() : orientations_.size();
-    ExpectationPoses<float, Memory> all{.matrices = first(pass.matrices, poses), .first = {}};
-    if (level > 0)
-      all.first = begins;
+      pass.set_poses(space_, batch.lists);
+    ExpectationPoses<float, Memory> poses{.matrices = first(pass.matrices, batch.poses.size()),
+                                          .first = batch.begins};
     if (one_class < 0)
-      all.class_priors = priors;
-    if (!last) {
-      const auto means = first(pass.means, count);
-      const auto support =
-          pass.step.support(space_, pass.references[0], all, Array<float, Memory>(means), share_, most_poses);
-      const auto host_means = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), pass.means);
-      std::vector<Matrix3<double>> next;
-      const auto& turns = passes_[level + 1]->turns;
-      for (const int index : support.poses)
-        for (const auto& turn : turns)
-          next.push_back((level > 0 ? lists : orientations_)[static_cast<std::size_t>(index)] * turn);
-      lists = std::move(next);
-      begins = support.first;
-      for (auto& begin : begins)
-        begin *= std::ssize(turns);
-      for (std::size_t i = 0; i < count; ++i)
-        for (int axis = 0; axis < 2; ++axis)
-          places[i][axis] += host_means(i, axis) / pass.unit;
-      continue;
-    }
-    const auto posteriors = first(pass.posteriors, count);
-    const auto classes = first(pass.classes, count), chosen = first(pass.poses, count),
-               shifts = first(pass.shifts, count);
-    const std::size_t of_step = one_class < 0 ? class_priors.size() : 1;
-    const DeviceView<float**> class_shares("Bracewell::examples::class_shares", count, of_step);
-    const DeviceView<double*> evidence("Bracewell::examples::evidence", count);
-    const DeviceView<int*> candidates("Bracewell::examples::candidates", count);
-    const std::size_t shell_count = pass.step.shell_sizes().size();
-    const DeviceView<double***> shell_sums("Bracewell::examples::shell_sums", count, shell_count, 3);
-    ExpectationResults<float, Memory, D> results;
-    results.posteriors = posteriors;
-    results.classes = classes;
-    results.poses = chosen;
-    results.shifts = shifts;
-    results.class_shares = class_shares;
-    results.log_evidence = evidence;
-    results.shell_sums = shell_sums;
-    if (target) {
-      const std::size_t from = one_class < 0 ? 0 : static_cast<std::size_t>(one_class);
-      results.data = HalfSpectrum{some_averages(target->data, from, of_step), pass.padded};
-      results.weight = HalfSpectrum{some_averages(target->weight, from, of_step), pass.padded};
-      results.candidates = candidates;
-    }
-    pass.step.run(space_, pass.references[0], all, results, share_);
-    const auto host_posteriors = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), pass.posteriors);
-    const auto host_classes = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), pass.classes);
-    const auto host_poses = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), pass.poses);
-    const auto host_shifts = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), pass.shifts);
-    const auto pose = [&](std::size_t i, std::size_t rank) {
-      const auto index = static_cast<std::size_t>(host_poses(i, rank));
-      return level > 0 ? lists[index] : orientations_[index];
-    };
-    const auto host_shares = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), class_shares);
-    const auto host_evidence = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), evidence);
-    const auto host_candidates = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), candidates);
-    const auto host_shells = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), shell_sums);
-    ShellSums own{std::vector<double>(3 * shell_count), pass.step.shell_sizes(), 0};
-    for (std::size_t i = 0; i < count; ++i) {
-      Found& one = found[i];
-      one.shares.assign(class_priors.size(), 0.0f);
-      one.pose = {Matrix3<double>::identity(), places[i]};
-      one.log_evidence = host_evidence(i);
-      one.candidates = host_candidates(i);
-      if (!std::isfinite(one.log_evidence) || host_poses(i, 0) < 0)
-        continue;
-      for (std::size_t k = 0; k < of_step; ++k)
-        one.shares[one_class < 0 ? k : static_cast<std::size_t>(one_class)] = host_shares(i, k);
-      one.class_index = static_cast<int>(std::ranges::max_element(one.shares) - one.shares.begin());
-      one.largest = host_posteriors(i, 0);
-      std::size_t rank = 0;
-      while (rank + 1 < pass.ranks && host_poses(i, rank) >= 0 && one_class < 0 &&
-             host_classes(i, rank) != one.class_index)
-        ++rank;
-      if (host_poses(i, rank) < 0 || (one_class < 0 && host_classes(i, rank) != one.class_index))
-        rank = 0;
-      one.pose.matrix = pose(i, rank);
-      one.pose.shift = places[i] + pass.plan.shifts[static_cast<std::size_t>(host_shifts(i, rank))];
-      for (std::size_t at = 0; at < 3 * shell_count; ++at)
-        own.values[at] += host_shells.data()[i * 3 * shell_count + at];
-      own.images += 1;
-    }
-    shells.add(own);
+      poses.class_priors = priors;
+    if (level + 1 == passes_.size())
+      return pass.rank(space_, poses, share_, batch, class_priors.size(), one_class, target, shells);
+    pass.narrow(space_, poses, share_, passes_[level + 1]->turns, batch);
   }
-  return found;
 }
 
 template class ExpectationStep<2>;

@@ -57,7 +57,7 @@ std::array<int, D> edges_of(int box) {
 template <int D>
 Averages<D> average_on_device(const Space& space, const std::vector<float>& values, int box) {
   const auto result = allocate_averages<Averages<D>>("average", 1, box, box);
-  Kokkos::deep_copy(space, Part<float*>(result.data(), result.size()), host_view(values));
+  copy_values(space, Part<float*>(result.data(), result.size()), host_view(values));
   space.fence("Bracewell::examples::average");
   return result;
 }
@@ -65,7 +65,7 @@ Averages<D> average_on_device(const Space& space, const std::vector<float>& valu
 template <class View>
 std::vector<float> average_on_host(const Space& space, const View& average) {
   std::vector<float> values(average.size());
-  Kokkos::deep_copy(space, host_view(values), Part<const float*>(average.data(), average.size()));
+  copy_values(space, host_view(values), Part<const float*>(average.data(), average.size()));
   space.fence("Bracewell::examples::average");
   return values;
 }

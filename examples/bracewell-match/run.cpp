@@ -244,7 +244,7 @@ public:
         for (int column = 0; column < 3; ++column)
           on_host(i, std::size_t(row), std::size_t(column)) = static_cast<float>(matrix(row, column));
     }
-    Kokkos::deep_copy(space, matrices_, on_host);
+    copy_values(space, matrices_, on_host);
     space.fence("Bracewell::examples::match");
   }
 
@@ -317,7 +317,7 @@ private:
   template <class Data>
   std::vector<typename Data::value_type> copied(const Data& view) const {
     const auto on_host = Kokkos::create_mirror_view(view);
-    Kokkos::deep_copy(space_, on_host, view);
+    copy_values(space_, on_host, view);
     space_.fence("Bracewell::examples::match");
     return {on_host.data(), on_host.data() + on_host.size()};
   }
@@ -382,7 +382,7 @@ private:
     }
     Matching& matching = *matching_;
     const auto pixels = grid<float>("micrograph", size);
-    Kokkos::deep_copy(space_, Part<float*>(pixels.data(), pixels.size()), host_view(values));
+    copy_values(space_, Part<float*>(pixels.data(), pixels.size()), host_view(values));
     matching.set_micrograph(space_, pixels);
     // Some tenths of a second at a time.
     const std::int64_t together = std::int64_t(matching.batch()) * (kernels_run_on_host ? 1 : 32);

@@ -92,7 +92,7 @@ std::vector<Seen> look(const Space& space, const Measurement& measurement,
         LookAtPixel{values.data(), seen.data(), count, pixels, first == 0, end_of(format.type)});
   }
   std::vector<Seen> all(static_cast<std::size_t>(pixels));
-  Kokkos::deep_copy(space, host_view(all), seen);
+  copy_values(space, host_view(all), seen);
   space.fence("Bracewell::examples::look");
   return all;
 }

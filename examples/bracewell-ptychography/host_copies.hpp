@@ -25,7 +25,7 @@ void upload(const Space& space, const View& view, const Values& values) {
   const Part<Value*> flat(view.data(), view.size());
   const Kokkos::View<const Value*, Kokkos::HostSpace, Kokkos::MemoryUnmanaged> host(
       reinterpret_cast<const Value*>(values.data()), values.size());
-  Kokkos::deep_copy(space, flat, host);
+  copy_values(space, flat, host);
   space.fence("Bracewell::examples::upload");
 }
 
@@ -36,7 +36,7 @@ auto download(const Space& space, const View& view) {
   std::vector<typename HostValue<Value>::type> values(view.size());
   const Kokkos::View<Value*, Kokkos::HostSpace, Kokkos::MemoryUnmanaged> host(
       reinterpret_cast<Value*>(values.data()), values.size());
-  Kokkos::deep_copy(space, host, Part<const Value*>(view.data(), view.size()));
+  copy_values(space, host, Part<const Value*>(view.data(), view.size()));
   space.fence("Bracewell::examples::download");
   return values;
 }

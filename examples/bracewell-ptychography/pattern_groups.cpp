@@ -108,7 +108,7 @@ std::vector<StageTime> for_each_group(const Space& space, const Measurement& mea
   const auto dark = of_pixels(measurement.dark()), gain = of_pixels(measurement.gain());
   const DeviceView<double*> sum("Bracewell::examples::sums", static_cast<std::size_t>(3 * pixels));
   const DeviceView<std::int64_t*> not_finite("Bracewell::examples::not_finite", 1);
-  Kokkos::deep_copy(space, not_finite, none);
+  fill_values(space, not_finite, none);
 
   Progress progress("reading", "patterns", all);
   const auto count = [&](std::int64_t item) { return std::min(group, all - item * group); };

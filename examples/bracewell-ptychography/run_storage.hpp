@@ -141,14 +141,12 @@ std::string correlate_halves(const Space& space, const Job& job, Solver& solver,
          " (half bit)";
 }
 
+/// Patterns of this process, and what all have together. Throws InputError where they are empty.
 template <class Storage>
-std::string run_with(const Space& space, const Job& job, Checkpoint& checkpoint, Timings& timings) {
+Totals load_patterns(const Space& space, const Job& job, PtychographyLoss<Space, float, Storage>& loss,
+                     Timings& timings) {
   const Measurement& measurement = job.measurement();
   Provenance& provenance = job.provenance();
-  using Clock = std::chrono::steady_clock;
-  const auto start = Clock::now();
-  timings.phase("plan");
-  PtychographyLoss<Space, float, Storage> loss(space, job.shape(), job.positions_view(), job.loss_options());
   timings.phase("load");
   const Totals totals =
       load(space, measurement, job.tile().patterns, job.options().reproducible, loss, timings);
@@ -166,6 +164,35 @@ std::string run_with(const Space& space, const Job& job, Checkpoint& checkpoint,
                        .remedy = "was the shutter shut? copy the others to a file of their own"});
   job.check_centre(totals.pattern);
   provenance.say();
+  return totals;
+}
+
+/// Where there are several processes, the solver sums over them.
+template <class Storage>
+void sum_in_steps(const Space& space, const Job& job, const Overlaps<Space, Kokkos::complex<float>>& overlaps,
+                  PtychographySolver<Space, float, Storage>& solver) {
+  if (process_count() == 1)
+    return;
+  const auto sum = [&job, &overlaps](const Space& on, const auto& numbers, const auto& object_gradient,
+                                     const auto& probe_gradient) {
+    const bool in_order = job.options().reproducible;
+    if (object_gradient.size() > 0 && !in_order)
+      return overlaps.sum(on, object_gradient, numbers, probe_gradient);
+    if (object_gradient.size() > 0)
+      overlaps.sum(on, object_gradient);
+    sum_over_processes(on, in_order, numbers, probe_gradient);
+  };
+  solver.set_reduction(
+      space, {.patterns = job.measurement().count(), .sum = sum, .origin = job.tile().object.begin});
+}
+
+template <class Storage>
+std::string run_with(const Space& space, const Job& job, Checkpoint& checkpoint, Timings& timings) {
+  using Clock = std::chrono::steady_clock;
+  const auto start = Clock::now();
+  timings.phase("plan");
+  PtychographyLoss<Space, float, Storage> loss(space, job.shape(), job.positions_view(), job.loss_options());
+  const Totals totals = load_patterns(space, job, loss, timings);
   const Probe probe = first_probe(space, job, totals);
   PtychographySolver<Space, float, Storage> solver(
       space, job.shape(), std::move(loss),
@@ -178,19 +205,7 @@ std::string run_with(const Space& space, const Job& job, Checkpoint& checkpoint,
     solver.set_object_support(space, support, job.options().beyond_support);
   }
   const Overlaps<Space, Kokkos::complex<float>> overlaps(space, processes(), job.rectangles());
-  if (process_count() > 1)
-    solver.set_reduction(space, {.patterns = measurement.count(),
-                                 .sum =
-                                     [&](const Space& on, const auto& numbers, const auto& object_gradient,
-                                         const auto& probe_gradient) {
-                                       const bool in_order = job.options().reproducible;
-                                       if (object_gradient.size() > 0 && !in_order)
-                                         return overlaps.sum(on, object_gradient, numbers, probe_gradient);
-                                       if (object_gradient.size() > 0)
-                                         overlaps.sum(on, object_gradient);
-                                       sum_over_processes(on, in_order, numbers, probe_gradient);
-                                     },
-                                 .origin = job.tile().object.begin});
+  sum_in_steps(space, job, overlaps, solver);
   std::optional<typename PtychographySolver<Space, float, Storage>::State> first_state;
   if (job.options().correlate_halves)
     first_state = solver.state(space);

@@ -40,13 +40,13 @@ struct SolverViews {
   }
 
   void copy_to(const Space& space, const SolverViews& other) const {
-    Kokkos::deep_copy(space, other.amplitude, amplitude);
-    Kokkos::deep_copy(space, other.phase, phase);
-    Kokkos::deep_copy(space, other.probe, probe);
-    Kokkos::deep_copy(space, other.aberrations, aberrations);
+    copy_values(space, other.amplitude, amplitude);
+    copy_values(space, other.phase, phase);
+    copy_values(space, other.probe, probe);
+    copy_values(space, other.aberrations, aberrations);
     const auto where_any = [&](const auto& to, const auto& from) {
       if (from.size() > 0)
-        Kokkos::deep_copy(space, to, from);
+        copy_values(space, to, from);
     };
     where_any(other.displacements, displacements);
     where_any(other.coefficients, coefficients);

@@ -22,7 +22,7 @@ namespace fs = std::filesystem;
 Molecule make_molecule(const Space& space, int box) {
   const std::vector<Blob> blobs = helix_and_domain(box);
   Molecule molecule{DeviceView<Blob*>("Bracewell::examples::blobs", blobs.size()), box};
-  Kokkos::deep_copy(space, molecule.blobs, host_view(blobs));
+  copy_values(space, molecule.blobs, host_view(blobs));
   space.fence("Bracewell::examples::molecule");
   return molecule;
 }

@@ -84,13 +84,13 @@ GlobalSearch::GlobalSearch(const Space& space, const Reference& reference, const
       for (int c = 0; c < 3; ++c)
         matrices(i, r, c) = static_cast<float>(matrix(r, c));
   }
-  Kokkos::deep_copy(space, matrices_, matrices);
+  copy_values(space, matrices_, matrices);
   const auto shifts = allocate<DeviceView<float* [2]>>("shifts", grid.shifts.size());
   const auto host_shifts = Kokkos::create_mirror_view(shifts);
   for (std::size_t i = 0; i < grid.shifts.size(); ++i)
     for (int axis = 0; axis < 2; ++axis)
       host_shifts(i, axis) = static_cast<float>(reference.box / 2 + grid.shifts[i][axis]);
-  Kokkos::deep_copy(space, shifts, host_shifts);
+  copy_values(space, shifts, host_shifts);
   scoring_.set_shifts(space, shifts);
   space.fence("Bracewell::examples::global_search"); // the mirrors and the shifts go
 }
@@ -122,8 +122,7 @@ std::vector<std::vector<PoseOfParticle>> GlobalSearch::find(std::size_t count, c
                        {.best = of(best_), .poses = of(poses_), .shifts = of(shifts_)});
       },
       reference_.map);
-  const auto poses = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), poses_),
-             shifts = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), shifts_);
+  const auto poses = values_on_host(poses_), shifts = values_on_host(shifts_);
 
   // Neighbours lead to the same pose: rotations of a grid are closer than this to some of the next ones.
   const double apart = 2.5 * std::cbrt(std::numbers::pi * std::numbers::pi / double(grid_.whole));
@@ -149,7 +148,7 @@ std::vector<std::vector<PoseOfParticle>> GlobalSearch::find(std::size_t count, c
 }
 
 double GlobalSearch::mean_score(std::size_t count) const {
-  const auto best = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), best_);
+  const auto best = values_on_host(best_);
   double sum = 0;
   for (std::size_t i = 0; i < count; ++i)
     sum += std::max(0.0f, best(i, 0)) / static_cast<double>(count);

@@ -54,6 +54,44 @@ struct ImageDifference {
 
 std::int64_t square(double radius) { return static_cast<std::int64_t>(radius * radius * (1 + 1e-12)); }
 
+/// How many frequencies the full spectrum has up to a radius, without 0.
+double frequencies_within(double radius, int box) {
+  double sum = 0;
+  for (int y = -box / 2; y <= box / 2; ++y)
+    for (int x = -box / 2; x <= box / 2; ++x)
+      sum += x * x + y * y > 0 && x * x + y * y <= radius * radius;
+  return sum;
+}
+
+/// The losses of the trials of an image over twice its noise. The noise is the least loss per frequency. An empty image has no
+/// losses.
+std::vector<double> losses_over_noise(std::span<const MatchSums> trials, double power, double frequencies) {
+  std::vector<double> losses;
+  double least = power;
+  for (const MatchSums& sum : trials) {
+    losses.push_back(power - (sum.power > 0 ? sum.overlap * sum.overlap / sum.power : 0));
+    least = std::min(least, losses.back());
+  }
+  least = std::max(least, 1e-6 * power);
+  if (!(least > 0))
+    return {};
+  for (double& loss : losses)
+    loss = frequencies * loss / (2 * least);
+  return losses;
+}
+
+/// Where the least of an odd number of values is, counted from the middle one; with a parabola also between them.
+double place_of_least(const std::vector<double>& values, bool parabola) {
+  const auto least = std::ranges::min_element(values);
+  const auto at = least - values.begin(), last = std::ssize(values) - 1;
+  auto place = static_cast<double>(at - last / 2);
+  if (parabola && at > 0 && at < last) {
+    const double bend = least[-1] - 2 * least[0] + least[1];
+    place += bend > 0 ? std::clamp((least[-1] - least[1]) / (2 * bend), -0.5, 0.5) : 0;
+  }
+  return place;
+}
+
 } // namespace
 
 Refinement::Refinement(const Space& space, Particles& particles, const RefinementOptions& options)
@@ -66,32 +104,15 @@ Refinement::Refinement(const Space& space, Particles& particles, const Refinemen
   require_one_pixel_size(particles);
   for (auto* const origin : {&particles.origin_x, &particles.origin_y})
     origin->values.resize(particles.count); // those that are absent are 0
-  if (options.magnification) {
-    magnified_ = true;
-    for (std::size_t i = 0; i < 4; ++i)
-      if (auto& column = particles.magnification[i]; !column.present())
-        column.values.assign(particles.count, i == 0 || i == 3 ? 1 : 0);
-    std::vector<std::int64_t> groups;
-    for (std::size_t row = 0; row < particles.count; ++row) {
-      const std::int64_t group = particles.optics_group.present() ? particles.optics_group[row] : 1;
-      const auto found = std::ranges::find(groups, group);
-      group_of_.push_back(static_cast<std::size_t>(found - groups.begin()));
-      if (found == groups.end())
-        groups.push_back(group);
-    }
-    magnification_sums_.resize(groups.size());
-    following_.assign(particles.count, Following::Zero());
-    for (auto& change : changes_)
-      change = allocate<Spectra>("changes", 1, batch_, box_, box_ / 2 + 1);
-  }
+  if (options.magnification)
+    prepare_magnifications();
   for (std::size_t row = 0; row < particles.count && !magnified_; ++row) {
     const auto m = magnification(particles, row);
     magnified_ = m(0, 0) != 1 || m(0, 1) != 0 || m(1, 0) != 0 || m(1, 1) != 1;
   }
-  const int box = box_, columns = box / 2 + 1;
   if (!options.no_ctf && has_ctf(particles)) {
-    contrast_ = Contrast(space, particles, box, batch_);
-    weights_ = allocate<Weights>("weights", 1, batch_, box, columns);
+    contrast_ = Contrast(space, particles, box_, batch_);
+    weights_ = allocate<Weights>("weights", 1, batch_, box_, box_ / 2 + 1);
   } else if (!options.no_ctf) {
     particles.warnings.push_back(
         particles.file.string() +
@@ -109,9 +130,33 @@ Refinement::Refinement(const Space& space, Particles& particles, const Refinemen
     if (!particles.defocus_v.present())
       particles.defocus_v.values = particles.defocus_u.values;
   }
-  modulated_ = allocate<Spectra>("modulated", 1, batch_, box, columns);
-  projections_ = allocate<Spectra>("projections", 1, batch_, box, columns);
-  cotangents_ = allocate<Spectra>("cotangents", 1, batch_, box, columns);
+  allocate_arrays();
+}
+
+void Refinement::prepare_magnifications() {
+  magnified_ = true;
+  for (std::size_t i = 0; i < 4; ++i)
+    if (auto& column = particles_.magnification[i]; !column.present())
+      column.values.assign(particles_.count, i == 0 || i == 3 ? 1 : 0);
+  std::vector<std::int64_t> groups;
+  for (std::size_t row = 0; row < particles_.count; ++row) {
+    const std::int64_t group = particles_.optics_group.present() ? particles_.optics_group[row] : 1;
+    const auto found = std::ranges::find(groups, group);
+    group_of_.push_back(static_cast<std::size_t>(found - groups.begin()));
+    if (found == groups.end())
+      groups.push_back(group);
+  }
+  magnification_sums_.resize(groups.size());
+  following_.assign(particles_.count, Following::Zero());
+  for (auto& change : changes_)
+    change = allocate<Spectra>("changes", 1, batch_, box_, box_ / 2 + 1);
+}
+
+void Refinement::allocate_arrays() {
+  const int columns = box_ / 2 + 1;
+  modulated_ = allocate<Spectra>("modulated", 1, batch_, box_, columns);
+  projections_ = allocate<Spectra>("projections", 1, batch_, box_, columns);
+  cotangents_ = allocate<Spectra>("cotangents", 1, batch_, box_, columns);
   active_ = allocate<DeviceView<int*>>("active", batch_);
   sums_ = allocate<DeviceView<MatchSums*>>("sums", batch_);
   powers_ = allocate<DeviceView<double*>>("powers", batch_);
@@ -222,7 +267,7 @@ std::vector<double> Refinement::losses(std::vector<ImageSearch>& searches, std::
       first.push_back(static_cast<int>(i));
   }
   evaluate(searches, first, radius_, false);
-  const auto powers = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), powers_);
+  const auto powers = values_on_host(powers_);
   std::vector<double> values(count);
   for (std::size_t i = 0; i < count; ++i) {
     const MatchSums& sum = host_sums_(i);
@@ -285,7 +330,7 @@ void Refinement::project_batch(const Spectra& projections, double radius, int i,
         for (int c = 0; c < 3; ++c)
           poses_.host_matrices(0, p, r, c) = static_cast<float>(matrix(r, c));
     }
-  Kokkos::deep_copy(space_, poses_.matrices, poses_.host_matrices);
+  copy_values(space_, poses_.matrices, poses_.host_matrices);
   std::visit(
       [&](const auto& map) {
         project(space_, map, poses_.part(0, count), HalfSpectrum{range(projections, 0, count), box_},
@@ -306,11 +351,8 @@ void Refinement::refine_defoci(std::size_t count) {
   constexpr int fine = 8;
   const double largest = radius_ / (box_ * particles_.pixel_size[0]), range = 3 * options_.defocus_range;
   project_batch(projections_, radius_, 0, 0, false);
-  double frequencies = 0; // of the full spectrum
-  for (int y = -box_ / 2; y <= box_ / 2; ++y)
-    for (int x = -box_ / 2; x <= box_ / 2; ++x)
-      frequencies += x * x + y * y > 0 && x * x + y * y <= radius_ * radius_;
-  const auto powers = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), powers_);
+  const double frequencies = frequencies_within(radius_, box_);
+  const auto powers = values_on_host(powers_);
   std::vector<double> best(count, 0), wavelengths;
   double step = 0;
   for (std::size_t i = 0; i < count; ++i) {
@@ -323,49 +365,17 @@ void Refinement::refine_defoci(std::size_t count) {
   for (const bool first : {true, false}) {
     if (!first)
       step /= fine, side = fine;
-    const int trials = 2 * side + 1;
-    const auto changes = allocate<DeviceView<double**>>("changes", count, trials);
-    const auto sums = allocate<DeviceView<MatchSums**>>("sums", count, trials);
-    const auto host_changes = Kokkos::create_mirror_view(changes);
-    for (std::size_t i = 0; i < count; ++i)
-      for (int t = 0; t < trials; ++t)
-        host_changes(i, t) = wavelengths[i] * (best[i] + (t - side) * step);
-    Kokkos::deep_copy(space_, changes, host_changes);
-    DefocusTrials{.layout = {{box_, box_}},
-                  .squared_radius = square(radius_),
-                  .contrast = contrast_.on_device(space_, rows_),
-                  .images = modulated_.data(),
-                  .projections = projections_.data(),
-                  .changes = changes.data(),
-                  .trials = trials,
-                  .sums = sums.data()}
-        .run(space_, count);
-    space_.fence("Bracewell::examples::refine_defoci");
-    const auto found = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), sums);
+    const auto found = values_on_host(sums_of_trials(wavelengths, best, side, step));
+    const std::size_t trials = found.extent(1);
     for (std::size_t i = 0; i < count; ++i) {
-      std::vector<double> value;
-      double least = powers(i);
-      for (int t = 0; t < trials; ++t) {
-        const MatchSums& sum = found(i, t);
-        value.push_back(powers(i) - (sum.power > 0 ? sum.overlap * sum.overlap / sum.power : 0));
-        least = std::min(least, value.back());
+      auto values = losses_over_noise({&found(i, 0), trials}, powers(i), frequencies);
+      if (values.empty())
+        continue;
+      for (std::size_t t = 0; t < trials; ++t) {
+        const double change = (best[i] + (static_cast<int>(t) - side) * step) / options_.defocus_range;
+        values[t] += change * change / 2;
       }
-      least = std::max(least, 1e-6 * powers(i));
-      if (!(least > 0))
-        continue; // an empty image
-      for (int t = 0; t < trials; ++t) {
-        const double change = (best[i] + (t - side) * step) / options_.defocus_range;
-        value[static_cast<std::size_t>(t)] =
-            frequencies * value[static_cast<std::size_t>(t)] / (2 * least) + change * change / 2;
-      }
-      const auto at = static_cast<int>(std::ranges::min_element(value) - value.begin());
-      double place = at - side;
-      if (!first && at > 0 && at + 1 < trials) {
-        const auto of = [&](int t) { return value[static_cast<std::size_t>(t)]; };
-        const double bend = of(at - 1) - 2 * of(at) + of(at + 1);
-        place += bend > 0 ? std::clamp((of(at - 1) - of(at + 1)) / (2 * bend), -0.5, 0.5) : 0;
-      }
-      best[i] += place * step;
+      best[i] += place_of_least(values, !first) * step;
     }
   }
   for (std::size_t i = 0; i < count; ++i) {
@@ -373,6 +383,31 @@ void Refinement::refine_defoci(std::size_t count) {
       column->values[rows_[i]] += best[i];
     contrast_.change_defocus(rows_[i], wavelengths[i] * best[i]);
   }
+}
+
+DeviceView<MatchSums**> Refinement::sums_of_trials(std::span<const double> wavelengths,
+                                                   std::span<const double> best, int side,
+                                                   double step) const {
+  const std::size_t count = best.size();
+  const int trials = 2 * side + 1;
+  const auto changes = allocate<DeviceView<double**>>("changes", count, trials);
+  const auto sums = allocate<DeviceView<MatchSums**>>("sums", count, trials);
+  const auto host_changes = Kokkos::create_mirror_view(changes);
+  for (std::size_t i = 0; i < count; ++i)
+    for (int t = 0; t < trials; ++t)
+      host_changes(i, t) = wavelengths[i] * (best[i] + (t - side) * step);
+  copy_values(space_, changes, host_changes);
+  DefocusTrials{.layout = {{box_, box_}},
+                .squared_radius = square(radius_),
+                .contrast = contrast_.on_device(space_, rows_),
+                .images = modulated_.data(),
+                .projections = projections_.data(),
+                .changes = changes.data(),
+                .trials = trials,
+                .sums = sums.data()}
+      .run(space_, count);
+  space_.fence("Bracewell::examples::refine_defoci");
+  return sums;
 }
 
 void Refinement::sum_magnifications(std::size_t count) {
@@ -396,7 +431,7 @@ void Refinement::sum_magnifications(std::size_t count) {
           .sums = sums.data()}
       .run(space_, count);
   space_.fence("Bracewell::examples::sum_magnifications");
-  const auto found = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), sums);
+  const auto found = values_on_host(sums);
   for (std::size_t i = 0; i < count; ++i)
     following_[rows_[i]] = magnification_sums_[group_of_[rows_[i]]].add(found(i));
 }
@@ -456,12 +491,8 @@ void Refinement::evaluate(std::span<const ImageSearch> searches, std::span<const
   std::visit([&](const auto& map) { evaluate(map, searches, active, radius, gradients); }, reference_->map);
 }
 
-template <class PreparedMap>
-void Refinement::evaluate(const PreparedMap& map, std::span<const ImageSearch> searches,
-                          std::span<const int> active, double radius, bool gradients) {
-  const int box = box_;
-  const std::size_t count = active.size();
-  for (std::size_t i = 0; i < count; ++i) {
+void Refinement::set_trial_poses(std::span<const ImageSearch> searches, std::span<const int> active) {
+  for (std::size_t i = 0; i < active.size(); ++i) {
     const auto& [image, search] = searches[static_cast<std::size_t>(active[i])];
     const PoseOfParticle& pose = search.trial();
     Matrix3<double> matrix = pose.matrix;
@@ -478,13 +509,20 @@ void Refinement::evaluate(const PreparedMap& map, std::span<const ImageSearch> s
       for (int c = 0; c < 3; ++c)
         poses_.host_matrices(0, i, r, c) = static_cast<float>(matrix(r, c));
     for (int axis = 0; axis < 2; ++axis)
-      poses_.host_shifts(0, i, axis) = static_cast<float>(box / 2 + pose.shift[axis]);
+      poses_.host_shifts(0, i, axis) = static_cast<float>(box_ / 2 + pose.shift[axis]);
     host_active_(i) = image;
   }
-  Kokkos::deep_copy(space_, poses_.matrices, poses_.host_matrices);
-  Kokkos::deep_copy(space_, poses_.shifts, poses_.host_shifts);
-  Kokkos::deep_copy(space_, active_, host_active_);
+  copy_values(space_, poses_.matrices, poses_.host_matrices);
+  copy_values(space_, poses_.shifts, poses_.host_shifts);
+  copy_values(space_, active_, host_active_);
+}
 
+template <class PreparedMap>
+void Refinement::evaluate(const PreparedMap& map, std::span<const ImageSearch> searches,
+                          std::span<const int> active, double radius, bool gradients) {
+  const int box = box_;
+  const std::size_t count = active.size();
+  set_trial_poses(searches, active);
   const ProjectionOptions projection{
       .radius = radius, .strategy = options_.reproducible ? Strategy::Owned : Strategy::Automatic};
   const auto poses = poses_.part(0, count);
@@ -500,15 +538,15 @@ void Refinement::evaluate(const PreparedMap& map, std::span<const ImageSearch> s
         .cotangents = cotangents_.data(),
         .sums = sums_.data()}
       .run(space_, count);
-  Kokkos::deep_copy(space_, host_sums_, sums_);
+  copy_values(space_, host_sums_, sums_);
   if (gradients) {
     project_gradients(
         space_, map, poses, cotangents,
         {.matrices = range(matrix_gradients_, 0, count), .shifts = range(shift_gradients_, 0, count)},
         projection);
     if (magnified_) {
-      Kokkos::deep_copy(space_, rotations_, host_rotations_);
-      Kokkos::deep_copy(space_, magnifications_, host_magnifications_);
+      copy_values(space_, rotations_, host_rotations_);
+      copy_values(space_, magnifications_, host_magnifications_);
       Kokkos::parallel_for("Bracewell::examples::rotation_gradients",
                            Kokkos::RangePolicy<Space, Kokkos::IndexType<std::int64_t>>(
                                space_, 0, static_cast<std::int64_t>(count)),
@@ -516,8 +554,8 @@ void Refinement::evaluate(const PreparedMap& map, std::span<const ImageSearch> s
     }
     rotation_vector_gradients(space_, range(magnified_ ? rotations_ : poses_.matrices, 0, count),
                               range(matrix_gradients_, 0, count), range(rotation_gradients_, 0, count));
-    Kokkos::deep_copy(space_, host_rotation_gradients_, rotation_gradients_);
-    Kokkos::deep_copy(space_, host_shift_gradients_, shift_gradients_);
+    copy_values(space_, host_rotation_gradients_, rotation_gradients_);
+    copy_values(space_, host_shift_gradients_, shift_gradients_);
   }
   space_.fence("Bracewell::examples::refine");
   for (std::size_t i = 0; i < count; ++i)

@@ -98,6 +98,9 @@ private:
     PoseSearch search;
   };
 
+  /// What it takes to refine magnifications: columns that the particles lack, optics groups, sums.
+  void prepare_magnifications();
+  void allocate_arrays();
   std::vector<Fit> refine_batch(const Part<float***>& images, std::span<const std::size_t> rows);
   void transform(const Part<float***>& images, std::span<const std::size_t> rows);
   std::vector<double> stages(double radius, bool global) const;
@@ -113,12 +116,18 @@ private:
   /// Losses of up to a batch of the searches `active` at their trial poses; leaves sums, and gradients where wanted.
   void evaluate(std::span<const ImageSearch> searches, std::span<const int> active, double radius,
                 bool gradients);
+  /// Takes to the device which images the searches `active` are of, and the poses that they try.
+  void set_trial_poses(std::span<const ImageSearch> searches, std::span<const int> active);
   [[noreturn]] void fail_not_finite(int image) const;
   /// Projections of the particles of a batch at the poses that they have, with a change: of the magnification, of the i-th of xx,
   /// xy, yy, or of the rotation, of the (i - 3)th axis in radians; with their contrast, or without.
   void project_batch(const Spectra& projections, double radius, int i, double change, bool modulated);
   /// Of a batch whose poses were found.
   void refine_defoci(std::size_t count);
+  /// Sums of 2 `side` + 1 trials of every image of a batch, complete. Trials are changes of the mean defocus, `step` apart
+  /// around the best so far, in Angstrom.
+  DeviceView<MatchSums**> sums_of_trials(std::span<const double> wavelengths, std::span<const double> best,
+                                         int side, double step) const;
   void sum_magnifications(std::size_t count);
   template <class PreparedMap>
   void evaluate(const PreparedMap& map, std::span<const ImageSearch> searches, std::span<const int> active,

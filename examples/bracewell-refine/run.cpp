@@ -91,14 +91,7 @@ public:
       start_.push_back(pose_of(particles_, row));
     }
     start_defocus_ = particles_.defocus_u.values;
-    for (const auto& path : options.maps)
-      maps_.push_back(read(path));
-    if (maps_.size() == 2 && maps_[0].values == maps_[1].values) // the same, whatever its names
-      maps_.pop_back();
-    if (maps_.size() == 2)
-      given_correlation_ = correlation_of(maps_);
-    if (!maps_.empty())
-      mask_maps(maps_);
+    read_maps();
     if (options.refinement.global)
       check_global();
     check_halves();
@@ -107,22 +100,7 @@ public:
           options.maps[0].string() +
           ": is the reference of both half sets, so their maps agree more than their data do; "
           "give two maps, or none");
-    reconstruction_.symmetry = options.refinement.symmetry;
-    if (options.helical_rise) {
-      if (!(pixel_size_ > 0))
-        throw InputError(options.star.string() +
-                         ": states no pixel size, which --helical-rise needs; use --pixel-size");
-      const double rise = *options.helical_rise / pixel_size_;
-      const double each_side = std::floor(0.35 * box_ / rise); // as bracewell-reconstruct has them
-      reconstruction_.helix = Helix{.rise = rise,
-                                    .twist = *options.helical_twist,
-                                    .subunits = 2 * static_cast<int>(std::min(each_side, 4000.0)) + 1};
-    }
-    require_memory_for_reconstruction(particles_, reconstruction_, memory_limit(options.memory_limit));
-    reconstruction_.normalise = options.normalise;
-    reconstruction_.reproducible = options.refinement.reproducible;
-    reconstruction_.batch = options.refinement.batch;
-    reconstruction_.ctf = refinement_.uses_ctf();
+    prepare_reconstruction();
     fits_.resize(particles_.count);
     rounds_ = !both_ || !options.maps.empty() ? 1 : most_rounds;
     if (options.rounds)
@@ -324,6 +302,18 @@ private:
                         memory_limit(options_.memory_limit));
   }
 
+  /// The maps that are given, masked.
+  void read_maps() {
+    for (const auto& path : options_.maps)
+      maps_.push_back(read(path));
+    if (maps_.size() == 2 && maps_[0].values == maps_[1].values) // the same, whatever its names
+      maps_.pop_back();
+    if (maps_.size() == 2)
+      given_correlation_ = correlation_of(maps_);
+    if (!maps_.empty())
+      mask_maps(maps_);
+  }
+
   /// Correlation of two maps under the sphere that fits the box, or that of --mask-diameter: the edge of a narrow mask,
   /// which both have in common, would count as agreement.
   std::vector<double> correlation_of(std::vector<CubicMap> maps) const {
@@ -383,6 +373,26 @@ private:
                        ": expected particles in both half sets (rlnRandomSubset), found one; --map and "
                        "--radius refine them in one round");
     particles_.warnings.push_back(file + ": has no particles in one of the half sets: no half maps");
+  }
+
+  /// How half maps are made; checks that there is memory for them.
+  void prepare_reconstruction() {
+    reconstruction_.symmetry = options_.refinement.symmetry;
+    if (options_.helical_rise) {
+      if (!(pixel_size_ > 0))
+        throw InputError(options_.star.string() +
+                         ": states no pixel size, which --helical-rise needs; use --pixel-size");
+      const double rise = *options_.helical_rise / pixel_size_;
+      const double each_side = std::floor(0.35 * box_ / rise); // as bracewell-reconstruct has them
+      reconstruction_.helix = Helix{.rise = rise,
+                                    .twist = *options_.helical_twist,
+                                    .subunits = 2 * static_cast<int>(std::min(each_side, 4000.0)) + 1};
+    }
+    require_memory_for_reconstruction(particles_, reconstruction_, memory_limit(options_.memory_limit));
+    reconstruction_.normalise = options_.normalise;
+    reconstruction_.reproducible = options_.refinement.reproducible;
+    reconstruction_.batch = options_.refinement.batch;
+    reconstruction_.ctf = refinement_.uses_ctf();
   }
 
   /// What the first round begins with.

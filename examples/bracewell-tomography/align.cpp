@@ -197,8 +197,8 @@ public:
         forward_(space, {width_, width_}, slices_),
         backward_(space, {width_, width_}, slices_, {.direction = FFTDirection::Backward}) {
     for (const auto& slopes : {of_angles_, of_shifts_}) // until they are taken, changes of views do nothing
-      Kokkos::deep_copy(space, slopes, 0);
-    Kokkos::deep_copy(space, scale_, 0);
+      fill_values(space, slopes, 0);
+    fill_values(space, scale_, 0);
     const auto axes = allocate<DeviceView<float**>>("axes", views_, 3);
     const auto on_host = Kokkos::create_mirror_view(axes);
     const ParallelBeamGeometry geometry = shape.geometry(places);
@@ -207,7 +207,7 @@ public:
                  on_host(p, 1) = float(std::sin(geometry.angles[p]));
       on_host(p, 2) = float(*geometry.centre + (geometry.shifts.empty() ? 0 : geometry.shifts[p]));
     }
-    Kokkos::deep_copy(axes, on_host);
+    copy_values(axes, on_host);
     for_each(space, std::int64_t(support_.size()), InAllRows{axes.data(), support_.data(), views_, width_});
   }
 
@@ -216,11 +216,11 @@ public:
     plan_.slopes(space, slices, of_angles_, of_shifts_);
     keep_seen(space, of_angles_), keep_seen(space, of_shifts_);
     sum(space, of_angles_, of_shifts_, of_angles_, of_shifts_);
-    const auto squares = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), sums_);
+    const auto squares = values_on_host(sums_);
     const auto scale = Kokkos::create_mirror_view(scale_);
     for (std::int64_t i = 0; i < 2 * views_; ++i)
       scale(i) = squares(i) > 0 && (angles || i >= views_) ? float(1 / std::sqrt(squares(i))) : 0;
-    Kokkos::deep_copy(scale_, scale);
+    copy_values(scale_, scale);
   }
 
   template <class In, class Out>
@@ -259,9 +259,8 @@ public:
 
   /// Changes of angles and of shifts.
   std::vector<double> changes(const float* unknowns) const {
-    const auto values = Kokkos::create_mirror_view_and_copy(
-        Kokkos::HostSpace(), Part<const float*>(unknowns + shape_.pixels(), 2 * views_));
-    const auto scale = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), scale_);
+    const auto values = values_on_host(Part<const float*>(unknowns + shape_.pixels(), 2 * views_));
+    const auto scale = values_on_host(scale_);
     std::vector<double> result;
     for (std::int64_t i = 0; i < 2 * views_; ++i)
       result.push_back(double(values(i)) * scale(i));
@@ -354,7 +353,7 @@ bool ends_in_air(const std::vector<RowSums>& views, double mean, int columns) {
 /// Centres of mass go along with a constant, a cosine and a sine of the angle where nothing drifts. They say nothing
 /// where views do not have the same mass or do not end in air: 1 % of the mass beyond the detector is a pixel or more.
 FirstLook first_look(const Sinograms& sinograms, const std::vector<double>& angles, double centre) {
-  const auto values = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), sinograms);
+  const auto values = values_on_host(sinograms);
   const std::size_t rows = values.extent(0), count = values.extent(1), width = values.extent(2);
   const std::size_t columns = std::max<std::size_t>(2, width / 50);
   FirstLook look;
@@ -402,7 +401,7 @@ LeastSquaresOptions counted(int iterations, Progress& progress) {
 /// Slices and changes of views, which are 0.
 DeviceView<float***> unknowns_of(const Space& space, const Rows& rows) {
   const auto values = allocate<DeviceView<float***>>("unknowns", 1, 1, rows.problem().images[2]);
-  Kokkos::deep_copy(space, values, 0);
+  fill_values(space, values, 0);
   return values;
 }
 
@@ -436,9 +435,9 @@ double residual_of(const Space& space, const Sinograms& data, const Views& views
 Sinograms some_rows(const Space& space, const Sinograms& all, std::int64_t count) {
   const auto some = allocate<Sinograms>("some", count, all.extent(1), all.extent(2));
   for (std::int64_t i = 0; i < count; ++i)
-    Kokkos::deep_copy(space, Kokkos::subview(some, i, Kokkos::ALL, Kokkos::ALL),
-                      Kokkos::subview(all, (2 * i + 1) * std::int64_t(all.extent(0)) / (2 * count),
-                                      Kokkos::ALL, Kokkos::ALL));
+    copy_values(space, Kokkos::subview(some, i, Kokkos::ALL, Kokkos::ALL),
+                Kokkos::subview(all, (2 * i + 1) * std::int64_t(all.extent(0)) / (2 * count), Kokkos::ALL,
+                                Kokkos::ALL));
   return some;
 }
 
@@ -519,7 +518,7 @@ Alignment align_views(const Space& space, const Sinograms& given, const Views& b
       pair.linearise(space, now, angles);
       pair.project_slices(space, now, rest);
       for_each(space, rows.size(), TakeFrom{data.data(), rest.data()});
-      Kokkos::deep_copy(space, change, 0);
+      fill_values(space, change, 0);
       solver.solve(space, pair, rest, change, counted(level.iterations, progress));
       const std::vector<double> changes = pair.changes(change.data());
       pair.slices_of(space, change, changed);

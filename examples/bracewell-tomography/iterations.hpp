@@ -90,7 +90,7 @@ Reconstructor iterated(const Space& space, const RunOptions& options, std::int64
       has_weights(options, place) ? allocate<Sinograms>("weights", slices, angles, place.width) : Sinograms();
   const Slices mask = options.corners ? Slices() : allocate<Slices>("mask", 1, place.image, place.image);
   if (!options.corners) {
-    Kokkos::deep_copy(space, mask, 1);
+    fill_values(space, mask, 1);
     apply_mask(space, mask, {.radius = place.image / 2.0});
   }
   const LeastSquaresOptions of_solver{.iterations = options.solver->iterations,
@@ -134,7 +134,7 @@ Reconstructor iterated(const Space& space, const RunOptions& options, std::int64
           Kokkos::RangePolicy<Space, Kokkos::IndexType<std::int64_t>>(on, 0, sinograms.size()), rows);
       of_data = Values(first_slices(weights, count));
     }
-    Kokkos::deep_copy(on, result, 0);
+    fill_values(on, result, 0);
     const int made = solver->solve(
         on, *pair, sinograms, result, now, of_data,
         mask.size() > 0 ? Values(Part<float**>(mask.data(), mask.extent(1), mask.extent(2))) : Values());

@@ -32,7 +32,7 @@ namespace {
 
 /// Says where the object is wider than the detector: the outermost columns see it.
 void check_width(const Job& job, const DeviceView<float**>& sinogram, Provenance& provenance) {
-  const auto values = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), sinogram);
+  const auto values = values_on_host(sinogram);
   std::vector<double> columns(size(job.width)); // means over the angles
   for (std::size_t p = 0; p < values.extent(0); ++p)
     for (std::size_t x = 0; x < columns.size(); ++x)
@@ -54,12 +54,12 @@ void check_width(const Job& job, const DeviceView<float**>& sinogram, Provenance
 void read_sinogram(const Space& space, const Job& job, const Stripes& stripes,
                    const std::optional<PreparedRows>& prepared, std::int64_t row, const Sinograms& slices) {
   if (prepared) {
-    Kokkos::deep_copy(Part<float*>(slices.data(), slices.size()), host_view(prepared->row(row)));
+    copy_values(Part<float*>(slices.data(), slices.size()), host_view(prepared->row(row)));
   } else {
     const Kokkos::View<std::byte*, Kokkos::HostSpace> host("Bracewell::examples::rows",
                                                            size(job.bytes_per_row()));
     job.read(row, 1, {host.data(), host.size()});
-    const auto rows = Kokkos::create_mirror_view_and_copy(Memory(), host);
+    const auto rows = values_in<Memory>(host);
     const auto valid =
         allocate<Sinograms>("valid", stripes && job.has_masks() ? 1 : 0, slices.extent(1), slices.extent(2));
     Normalise(space, job, Means(job, row, 1), 1, 1)(space, 0, rows.data(), slices, valid);
@@ -126,9 +126,50 @@ struct HostSinogram {
 
   explicit HostSinogram(const DeviceView<float**>& sinogram)
       : values(sinogram.size()), count(sinogram.extent(0)), width(sinogram.extent(1)) {
-    Kokkos::deep_copy(host_view(values), Part<const float*>(sinogram.data(), sinogram.size()));
+    copy_values(host_view(values), Part<const float*>(sinogram.data(), sinogram.size()));
   }
   const float* row(std::size_t p) const { return values.data() + p * width; }
+};
+
+/// Columns that see the object now and then, and air on either side of them.
+struct SeenColumns {
+  std::vector<double> means;                         ///< over all views
+  std::size_t begin = 0, end, left_end, right_begin; ///< of the object and of air
+  double left, right;                                ///< means of air
+  double scatter = 0; ///< variance of columns of air, which is the same in all views
+
+  explicit SeenColumns(const HostSinogram& sinogram) : means(sinogram.width), end(sinogram.width) {
+    const std::size_t width = sinogram.width, some = std::max<std::size_t>(1, width / 50);
+    for (std::size_t p = 0; p < sinogram.count; ++p)
+      for (std::size_t x = 0; x < width; ++x)
+        means[x] += double(sinogram.row(p)[x]) / double(sinogram.count);
+    // The object by means of some: columns beyond add noise alone, with a long lever.
+    const double least = std::min(mean(0, some), mean(width - some, width));
+    double most = least;
+    for (std::size_t x = 0; x + some <= width; ++x)
+      most = std::max(most, mean(x, x + some));
+    while (begin + some < end && mean(begin, begin + some) < least + 0.02 * (most - least))
+      ++begin;
+    while (begin + some < end && mean(end - some, end) < least + 0.02 * (most - least))
+      --end;
+    begin -= std::min(begin, some), end = std::min(width, end + some);
+    left_end = std::max(some, begin), right_begin = std::min(width - some, end);
+    left = mean(0, left_end), right = mean(right_begin, width);
+    for (std::size_t x = 0; x < width; ++x)
+      if (x < left_end || x >= right_begin)
+        scatter += std::pow(means[x] - air(x), 2) / double(left_end + width - right_begin);
+  }
+
+  /// The attenuation of air, which goes evenly from one side to the other.
+  double air(std::size_t x) const {
+    return left + (right - left) * double(x) / double(std::max<std::size_t>(1, means.size() - 1));
+  }
+
+private:
+  double mean(std::size_t first, std::size_t last) const {
+    return std::accumulate(means.begin() + std::ptrdiff_t(first), means.begin() + std::ptrdiff_t(last), 0.0) /
+           double(std::max<std::size_t>(1, last - first));
+  }
 };
 
 /// Where the axis is by the centres of mass of the views, which go along with centre + a cos + b sin of the angle.
@@ -140,45 +181,17 @@ struct MassFit {
 };
 
 MassFit fit_mass(const HostSinogram& sinogram, const std::vector<double>& angles) {
-  const std::size_t count = sinogram.count, width = sinogram.width,
-                    some = std::max<std::size_t>(1, width / 50);
-  std::vector<double> columns(width); // means over all views
-  for (std::size_t p = 0; p < count; ++p)
-    for (std::size_t x = 0; x < width; ++x)
-      columns[x] += double(sinogram.row(p)[x]) / double(count);
-  const auto mean = [&](std::size_t begin, std::size_t end) {
-    return std::accumulate(columns.begin() + std::ptrdiff_t(begin), columns.begin() + std::ptrdiff_t(end),
-                           0.0) /
-           double(std::max<std::size_t>(1, end - begin));
-  };
-  // Columns that see the object now and then, by means of some: those beyond add noise alone, with a long lever.
-  double least = std::min(mean(0, some), mean(width - some, width)), most = least;
-  for (std::size_t x = 0; x + some <= width; ++x)
-    most = std::max(most, mean(x, x + some));
-  std::size_t begin = 0, end = width;
-  while (begin + some < end && mean(begin, begin + some) < least + 0.02 * (most - least))
-    ++begin;
-  while (begin + some < end && mean(end - some, end) < least + 0.02 * (most - least))
-    --end;
-  begin -= std::min(begin, some), end = std::min(width, end + some);
-  const std::size_t left_end = std::max(some, begin), right_begin = std::min(width - some, end);
-  const double left = mean(0, left_end), right_air = mean(right_begin, width);
-  const auto air = [&](std::size_t x) {
-    return left + (right_air - left) * double(x) / double(std::max<std::size_t>(1, width - 1));
-  };
-  double scatter = 0; // of columns of air, which is the same in all views
-  for (std::size_t x = 0; x < width; ++x)
-    if (x < left_end || x >= right_begin)
-      scatter += std::pow(columns[x] - air(x), 2) / double(left_end + width - right_begin);
+  const std::size_t count = sinogram.count;
+  const SeenColumns columns(sinogram);
   std::vector<double> masses(count), moments(count);
   double largest = 0;
   for (std::size_t p = 0; p < count; ++p)
-    for (std::size_t x = begin; x < end; ++x) { // above air
-      const double value = sinogram.row(p)[x] - air(x);
+    for (std::size_t x = columns.begin; x < columns.end; ++x) { // above air
+      const double value = sinogram.row(p)[x] - columns.air(x);
       largest = std::max(largest, value);
       masses[p] += value, moments[p] += value * double(x);
     }
-  const double edges = std::max(std::abs(left), std::abs(right_air));
+  const double edges = std::max(std::abs(columns.left), std::abs(columns.right));
   const double mass = std::accumulate(masses.begin(), masses.end(), 0.0) / double(count);
   double spread = 0, rest = 0, lever = 0;
   for (std::size_t p = 0; p < count; ++p) {
@@ -190,12 +203,12 @@ MassFit fit_mass(const HostSinogram& sinogram, const std::vector<double>& angles
     rest += std::pow(moments[p] - waves.at(angles[p]), 2) / double(count);
   MassFit fit;
   fit.centre = waves.constant();
-  for (std::size_t x = begin; x < end; ++x)
+  for (std::size_t x = columns.begin; x < columns.end; ++x)
     lever += std::pow(double(x) - fit.centre, 2);
   // Half a turn tells the constant from the waves less well than a whole one does.
-  fit.error = std::sqrt(rest * waves.variance_of_constant + scatter * lever / (mass * mass));
+  fit.error = std::sqrt(rest * waves.variance_of_constant + columns.scatter * lever / (mass * mass));
   fit.is_sound = count > 8 && mass > 0 && std::sqrt(spread) < 0.05 && edges < 0.05 * largest &&
-                 fit.error < 0.5 && fit.centre >= 0 && fit.centre <= double(width - 1);
+                 fit.error < 0.5 && fit.centre >= 0 && fit.centre <= double(sinogram.width - 1);
   return fit;
 }
 
@@ -205,7 +218,9 @@ double fit_pair(const HostSinogram& sinogram, const std::vector<double>& angles)
   const auto [first, last] = std::ranges::minmax_element(angles);
   const std::size_t p = std::size_t(first - angles.begin());
   std::size_t q = std::size_t(last - angles.begin());
-  const auto off = [&](std::size_t i) { return std::abs(angles[i] - *first - std::numbers::pi); };
+  const auto off = [&, least = *first](std::size_t i) {
+    return std::abs(angles[i] - least - std::numbers::pi);
+  };
   for (std::size_t i = 0; i < angles.size(); ++i)
     if (off(i) < off(q))
       q = i;
@@ -255,9 +270,11 @@ std::optional<double> guess_axis(const Space& space, const Job& job, const Devic
                                        0.F)); // sums, as any unit will do
   }
   const auto coarse = allocate<DeviceView<float**>>("coarse", angles.size(), columns);
-  Kokkos::deep_copy(Part<float*>(coarse.data(), coarse.size()), host_view(values));
+  copy_values(Part<float*>(coarse.data(), coarse.size()), host_view(values));
   return (find_centre(space, coarse, angles) + 0.5) * double(bin) - 0.5;
 }
+
+std::string in_hundredths(double value) { return shortest(std::round(100 * value) / 100); }
 
 /// Says where the axis goes along the rows by their centres of mass, and how the detector is rolled then.
 void check_roll(const Job& job, const DeviceView<float**>& sinogram, const RowReader& row_of,
@@ -279,18 +296,114 @@ void check_roll(const Job& job, const DeviceView<float**>& sinogram, const RowRe
                bend = middle.centre - 0.5 * (fits[0].centre + fits[1].centre),
                error = std::hypot(fits[0].error, fits[1].error);
   const double roll = std::atan2(moved, double(2 * reach)) / degree;
-  const auto said = [](double value) { return shortest(std::round(100 * value) / 100); };
   std::string text = "the axis by the centres of mass of rows " + std::to_string(job.middle_row() - reach) +
                      ", " + std::to_string(job.middle_row()) + " and " +
-                     std::to_string(job.middle_row() + reach) + " at pixels " + said(fits[0].centre) + ", " +
-                     said(middle.centre) + " and " + said(fits[1].centre);
+                     std::to_string(job.middle_row() + reach) + " at pixels " +
+                     in_hundredths(fits[0].centre) + ", " + in_hundredths(middle.centre) + " and " +
+                     in_hundredths(fits[1].centre);
   // One that the slices show, and that the rows agree about.
   if (std::abs(moved) > std::max(0.5, 6 * error) && std::abs(bend) < 0.25 * std::abs(moved) &&
       std::abs(roll) < 5)
-    provenance.assume(job.scan.path().string() + ": " + text + ": the detector is rolled by " + said(roll) +
-                      " degrees (--roll " + said(job.options.roll + roll) + ")");
+    provenance.assume(job.scan.path().string() + ": " + text + ": the detector is rolled by " +
+                      in_hundredths(roll) + " degrees (--roll " + in_hundredths(job.options.roll + roll) +
+                      ")");
   else
     provenance.took(job.scan.path(), text);
+}
+
+/// The axis of a tilt series of less than half a turn: by the centre of mass, or in the middle of the images.
+double axis_of_tilts(const Job& job, const MassFit& mass, Provenance& provenance) {
+  if (mass.is_sound && mass.error < 0.25) {
+    provenance.took(job.scan.path(), "the rotation axis at pixel " + shortest(mass.centre) +
+                                         ", by the centre of mass, as the images see all of the object");
+    return mass.centre;
+  }
+  const double middle = 0.5 * (job.width - 1);
+  provenance.assume(job.scan.path().string() +
+                    ": the axis is taken to be in the middle of the images, at pixel " + shortest(middle) +
+                    ", as in tilt series; --centre says where it is");
+  return middle;
+}
+
+/// Whether two witnesses of the axis agree.
+bool agree(const Job& job, double a, double b) { return std::abs(a - b) < std::max(1., 0.002 * job.width); }
+
+/// The axis by the wedge of the sinogram's spectrum: near the centre of mass where that is sound and the two agree, else in the
+/// middle half of the detector, else in nearly all of it. Throws InputError where there is none.
+double axis_by_spectrum(const Space& space, const Job& job, const DeviceView<float**>& sinogram,
+                        const MassFit& mass, Progress& progress) {
+  const double last_pixel = job.width - 1;
+  std::int64_t shown = 0;
+  const auto wedge = [&](double first, double last) {
+    return find_centre(
+        space, sinogram, job.scan.angles(),
+        {.first = std::max(0., first), .last = std::min(last_pixel, last), .progress = [&](double share) {
+           progress.add(std::max<std::int64_t>(0, std::int64_t(100 * share) - shown));
+           shown = std::max(shown, std::int64_t(100 * share));
+         }});
+  };
+  const auto ends_at = [&](double value, double first, double last) {
+    return (value < first + 1 && first > 0) || (value > last - 1 && last < last_pixel);
+  };
+  const double near = std::max(4., 0.01 * job.width), quarter = job.width / 4;
+  if (mass.is_sound)
+    if (const double spectrum = wedge(mass.centre - near, mass.centre + near);
+        agree(job, spectrum, mass.centre))
+      return spectrum;
+  double first = job.width / 2 - quarter, last = job.width / 2 + quarter;
+  double spectrum = wedge(first, last);
+  if (!ends_at(spectrum, first, last))
+    return spectrum;
+  first = 0.02 * last_pixel, last = 0.98 * last_pixel;
+  spectrum = wedge(first, last);
+  if (ends_at(spectrum, first, last) && !mass.is_sound)
+    throw InputError(job.scan.path().string() +
+                     ": the axis is not found: the search ends at its limit, pixel " +
+                     in_hundredths(spectrum) + "; use --centre, or --try-centres for pictures");
+  return spectrum;
+}
+
+/// The axis by the witness that is taken, and what all of them say.
+struct Axis {
+  double centre;
+  std::string text;
+  std::vector<double> places;
+  bool is_agreed = true;
+};
+
+/// Takes a witness, after a third one: opposite views of a whole turn, or the first and the last view where the spectrum and
+/// the centre of mass do not agree.
+Axis choose_axis(const Space& space, const Job& job, const DeviceView<float**>& sinogram,
+                 const HostSinogram& host, const MassFit& mass, double spectrum, bool whole_turn) {
+  Axis axis{.centre = spectrum,
+            .text = "by the sinogram's spectrum at " + in_hundredths(spectrum),
+            .places = {spectrum}};
+  if (mass.is_sound)
+    axis.text += ", by the centre of mass at " + in_hundredths(mass.centre);
+  if (whole_turn) {
+    // They see what turns about the axis, and nothing else: a drift of the brightness or the edge of the detector are none.
+    const double opposite = find_overlap(space, sinogram, job.scan.angles());
+    axis.text += ", by opposite views at " + in_hundredths(opposite);
+    const bool as_spectrum = agree(job, opposite, spectrum),
+               as_mass = mass.is_sound && agree(job, opposite, mass.centre);
+    axis.is_agreed = as_spectrum && (!mass.is_sound || as_mass);
+    const bool alone = !as_spectrum && !as_mass;
+    axis.centre = alone && mass.is_sound && agree(job, spectrum, mass.centre) ? spectrum : opposite;
+    axis.places.push_back(opposite);
+  } else if (mass.is_sound && !agree(job, spectrum, mass.centre)) {
+    const double opposite = fit_pair(host, job.scan.angles());
+    axis.text += ", by the first and the last view at " + in_hundredths(opposite);
+    axis.is_agreed = false;
+    const double of_spectrum = std::abs(spectrum - opposite), of_mass = std::abs(mass.centre - opposite);
+    // Where the detector sees all of the object, the fit has no other minima to fall into.
+    axis.centre = of_mass < of_spectrum && mass.error < 0.25 ? mass.centre : spectrum;
+  } else if (mass.is_sound) {
+    // The spectrum has no clear least value of what is even about the axis; drifts shift the centre of mass.
+    axis.is_agreed = std::abs(spectrum - mass.centre) < std::max(0.3, 5 * mass.error);
+  }
+  if (mass.is_sound)
+    axis.places.push_back(mass.centre);
+  return axis;
 }
 
 /// The axis by three witnesses: the wedge of the sinogram's spectrum, near the centre of mass where the detector saw all of
@@ -300,8 +413,6 @@ double find_axis(const Space& space, const Job& job, const DeviceView<float**>& 
                  Provenance& provenance, std::vector<double>& places) {
   const std::vector<double>& angles = job.scan.angles();
   const std::string file = job.scan.path().string();
-  const auto [least, most] = std::ranges::minmax(angles);
-  const double last_pixel = job.width - 1;
   const HostSinogram host(sinogram);
   if (!shows_something(host)) {
     const auto [low, high] = std::ranges::minmax_element(host.values);
@@ -309,86 +420,26 @@ double find_axis(const Space& space, const Job& job, const DeviceView<float**>& 
                      (*high > *low ? " has values that are not finite" : " has the same value everywhere") +
                      "; use --centre");
   }
-  if (job.scan.is_tilt_series() && most - least < 170 * degree) {
-    if (const MassFit mass = fit_mass(host, angles); mass.is_sound && mass.error < 0.25) {
-      provenance.took(job.scan.path(), "the rotation axis at pixel " + shortest(mass.centre) +
-                                           ", by the centre of mass, as the images see all of the object");
-      return mass.centre;
-    }
-    provenance.assume(file + ": the axis is taken to be in the middle of the images, at pixel " +
-                      shortest(0.5 * last_pixel) + ", as in tilt series; --centre says where it is");
-    return 0.5 * last_pixel;
-  }
-  Progress progress("searching the axis", "parts", 100);
-  std::int64_t shown = 0;
-  const auto wedge = [&](double first, double last) {
-    return find_centre(
-        space, sinogram, angles,
-        {.first = std::max(0., first), .last = std::min(last_pixel, last), .progress = [&](double share) {
-           progress.add(std::max<std::int64_t>(0, std::int64_t(100 * share) - shown));
-           shown = std::max(shown, std::int64_t(100 * share));
-         }});
-  };
-  const auto ends_at = [&](double value, double first, double last) {
-    return (value < first + 1 && first > 0) || (value > last - 1 && last < last_pixel);
-  };
-  const auto said = [](double value) { return shortest(std::round(100 * value) / 100); };
-  const double close = std::max(1., 0.002 * job.width); // of witnesses that agree
-  const auto agree = [&](double a, double b) { return std::abs(a - b) < close; };
   const MassFit mass = fit_mass(host, angles);
-  const double near = std::max(4., 0.01 * job.width), quarter = job.width / 4;
-  double spectrum = mass.is_sound ? wedge(mass.centre - near, mass.centre + near) : -1;
-  if (!mass.is_sound || !agree(spectrum, mass.centre)) {
-    double first = job.width / 2 - quarter, last = job.width / 2 + quarter;
-    spectrum = wedge(first, last);
-    if (ends_at(spectrum, first, last)) {
-      first = 0.02 * last_pixel, last = 0.98 * last_pixel;
-      spectrum = wedge(first, last);
-      if (ends_at(spectrum, first, last) && !mass.is_sound)
-        throw InputError(file + ": the axis is not found: the search ends at its limit, pixel " +
-                         said(spectrum) + "; use --centre, or --try-centres for pictures");
-    }
-  }
+  const auto [least, most] = std::ranges::minmax(angles);
+  if (job.scan.is_tilt_series() && most - least < 170 * degree)
+    return axis_of_tilts(job, mass, provenance);
+  Progress progress("searching the axis", "parts", 100);
+  const double spectrum = axis_by_spectrum(space, job, sinogram, mass, progress);
   const bool whole_turn = most - least > 350 * degree && angles.size() >= 16;
-  std::string text = "by the sinogram's spectrum at " + said(spectrum);
-  if (mass.is_sound)
-    text += ", by the centre of mass at " + said(mass.centre);
-  double centre = spectrum;
-  bool agreed = true;
-  places = {spectrum};
-  if (whole_turn) {
-    // They see what turns about the axis, and nothing else: a drift of the brightness or the edge of the detector are none.
-    const double opposite = find_overlap(space, sinogram, angles);
-    text += ", by opposite views at " + said(opposite);
-    agreed = agree(opposite, spectrum) && (!mass.is_sound || agree(opposite, mass.centre));
-    const bool alone = !agree(opposite, spectrum) && !(mass.is_sound && agree(opposite, mass.centre));
-    centre = alone && mass.is_sound && agree(spectrum, mass.centre) ? spectrum : opposite;
-    places.push_back(opposite);
-  } else if (mass.is_sound && !agree(spectrum, mass.centre)) {
-    const double opposite = fit_pair(host, angles);
-    text += ", by the first and the last view at " + said(opposite);
-    agreed = false;
-    const double of_spectrum = std::abs(spectrum - opposite), of_mass = std::abs(mass.centre - opposite);
-    // Where the detector sees all of the object, the fit has no other minima to fall into.
-    centre = of_mass < of_spectrum && mass.error < 0.25 ? mass.centre : spectrum;
-  } else if (mass.is_sound) {
-    // The spectrum has no clear least value of what is even about the axis; drifts shift the centre of mass.
-    agreed = std::abs(spectrum - mass.centre) < std::max(0.3, 5 * mass.error);
-  }
-  if (mass.is_sound)
-    places.push_back(mass.centre);
-  if (!agreed)
-    provenance.assume(file + ": the axis is " + text + ", of which " + said(centre) +
+  Axis axis = choose_axis(space, job, sinogram, host, mass, spectrum, whole_turn);
+  if (!axis.is_agreed) {
+    provenance.assume(file + ": the axis is " + axis.text + ", of which " + in_hundredths(axis.centre) +
                       " is taken: look at the picture of these (_axis), or at --try-centres");
-  else if (!mass.is_sound && !whole_turn)
+    places = std::move(axis.places);
+  } else if (!mass.is_sound && !whole_turn) {
     provenance.assume(
-        file + ": the axis, pixel " + said(centre) +
+        file + ": the axis, pixel " + in_hundredths(axis.centre) +
         ", is found by the sinogram's spectrum alone, as the object goes on beyond the detector "
         "or its mass changes: look at --try-centres");
-  if (agreed)
-    places.clear();
-  provenance.took(job.scan.path(), "the rotation axis at pixel " + shortest(centre) + ", " + text);
-  return centre;
+  }
+  provenance.took(job.scan.path(), "the rotation axis at pixel " + shortest(axis.centre) + ", " + axis.text);
+  return axis.centre;
 }
 
 } // namespace
@@ -411,7 +462,7 @@ DeviceView<float**> sinogram_of(const Space& space, const Job& job, const Stripe
 }
 
 double mean_attenuation(const DeviceView<float**>& sinogram) {
-  const auto values = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), sinogram);
+  const auto values = values_on_host(sinogram);
   const double squares =
       std::transform_reduce(values.data(), values.data() + values.size(), 0.0, std::plus<>(),
                             [](float value) { return double(value) * value; });
@@ -482,11 +533,11 @@ struct StoredRow {
     const Kokkos::View<std::byte*, Kokkos::HostSpace> host("Bracewell::examples::row",
                                                            size(count * bytes_of(format.type)));
     job.scan.read(row, 1, {host.data(), host.size()});
-    const auto stored = Kokkos::create_mirror_view_and_copy(Memory(), host);
+    const auto stored = values_in<Memory>(host);
     const auto floats = allocate<DeviceView<float*>>("floats", count);
     to_floats(space, format, stored.data(), floats.data(), count);
     space.fence("Bracewell::examples::stored_row");
-    Kokkos::deep_copy(host_view(values), Part<const float*>(floats.data(), floats.size()));
+    copy_values(host_view(values), Part<const float*>(floats.data(), floats.size()));
     if (job.scan.has_dark())
       job.scan.read_dark(row, 1, dark);
     std::vector<float> light(size(width), 0.F); // above dark

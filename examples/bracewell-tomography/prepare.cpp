@@ -17,7 +17,7 @@ namespace {
 
 DeviceView<float*> uploaded(const Space& space, const std::vector<float>& values) {
   const auto view = allocate<DeviceView<float*>>("means", values.size());
-  Kokkos::deep_copy(space, view, host_view(values));
+  copy_values(space, view, host_view(values));
   space.fence("Bracewell::examples::means");
   return view;
 }
@@ -57,12 +57,12 @@ double share_without_light(const Scan& scan, std::int64_t row) {
   const Kokkos::View<std::byte*, Kokkos::HostSpace> host("Bracewell::examples::row",
                                                          size(count * bytes_of(scan.format().type)));
   scan.read(row, 1, {host.data(), host.size()});
-  const auto stored = Kokkos::create_mirror_view_and_copy(Memory(), host);
+  const auto stored = values_in<Memory>(host);
   const auto floats = allocate<DeviceView<float*>>("floats", count);
   const Space space;
   to_floats(space, scan.format(), stored.data(), floats.data(), count);
   space.fence("Bracewell::examples::share_without_light");
-  const auto values = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), floats);
+  const auto values = values_on_host(floats);
   return double(std::count_if(values.data(), values.data() + count, [](float value) { return value <= 0; })) /
          double(count);
 }
@@ -302,15 +302,14 @@ PreparedRows prepare_sinograms(const Space& space, const Job& job, IndexRange ro
   for (std::int64_t row = first; row < end; row += chunk) {
     const std::int64_t count = std::min(chunk, end - row);
     job.read(row, count, {host.data(), size(count * job.bytes_per_row())});
-    Kokkos::deep_copy(space, device, host);
+    copy_values(space, device, host);
     const Sinograms some(sinograms.data(), size(count), size(job.angles()), size(job.width));
     const Sinograms valid(masks.data(), masked ? size(count) : 0, size(job.angles()), size(job.width));
     normalise(space, row - first, device.data(), some, valid);
     if (stripes)
       stripes->execute(space, some, mask_of(valid));
     float* const values = result.values.data() + (row - first) * result.row_values;
-    Kokkos::deep_copy(space, host_view(std::span(values, some.size())),
-                      Part<float*>(some.data(), some.size()));
+    copy_values(space, host_view(std::span(values, some.size())), Part<float*>(some.data(), some.size()));
     space.fence("Bracewell::examples::prepare");
     progress.add(count);
   }
@@ -340,7 +339,7 @@ void prepare_frames(const Space& space, const Job& job, double roll, PreparedRow
     const auto host = host_view(std::span(staged).first(size(rows * count * width)));
     const Sinograms in(frames.data(), size(rows), size(count), size(width));
     each_row([&](const float* all, float* here) { std::copy(all, all + count * width, here); });
-    Kokkos::deep_copy(space, Part<float*>(in.data(), host.size()), host);
+    copy_values(space, Part<float*>(in.data(), host.size()), host);
     Sinograms out = in;
     if (roll != 0) {
       out = Sinograms(rolled.data(), size(rows), size(count), size(width));
@@ -348,7 +347,7 @@ void prepare_frames(const Space& space, const Job& job, double roll, PreparedRow
     }
     if (phase)
       phase->execute(space, out, out);
-    Kokkos::deep_copy(space, host, Part<float*>(out.data(), host.size()));
+    copy_values(space, host, Part<float*>(out.data(), host.size()));
     space.fence("Bracewell::examples::frames");
     each_row([&](float* all, const float* here) { std::copy(here, here + count * width, all); });
     progress.add(count);

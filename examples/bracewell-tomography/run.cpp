@@ -97,17 +97,25 @@ std::vector<fs::path> outputs_of(const RunOptions& options) {
   return paths;
 }
 
-std::string summary_of(const Job& job, const Place& place, double centre, double seconds) {
+std::string summary_of(const Job& job, double centre, double seconds, double residual, int iterations) {
+  const Place place = place_of(job, centre);
   char text[160];
   std::snprintf(text, sizeof text,
                 ": %lld slices of %d x %d pixels from %zu projections, centre %.2f, %.3g s",
                 static_cast<long long>(place.slices(job.slices)), place.image, place.image,
                 job.scan.angles().size(), centre, seconds);
-  return job.options.out.string() + text;
+  std::string summary = job.options.out.string() + text;
+  if (job.options.solver)
+    summary += ", residual " + shortest(residual) + " after " + std::to_string(iterations) + " iterations";
+  return summary;
 }
 
-/// The rows of this process, after the steps on frames.
-PreparedRows prepare_share(const Space& space, const Job& job, const Stripes& stripes) {
+/// The rows of this process, after the steps on frames, where there are any.
+std::optional<PreparedRows> prepare_share(const Space& space, const Job& job, const Stripes& stripes,
+                                          Timings& timings) {
+  if (!job.has_frame_steps())
+    return {};
+  timings.phase("prepare frames");
   const Share mine = share_of(job.slices);
   PreparedRows prepared =
       prepare_sinograms(space, job, {job.rows.begin + mine.begin, job.rows.begin + mine.end}, stripes);
@@ -130,6 +138,18 @@ void write_attributes(SliceOutput& output, const RunOptions& options, const Midd
     output.write_attribute("total_variation", options.solver->total_variation * middle.attenuation);
 }
 
+/// Gives the slices, and what is beside them, their names, together and when all is written.
+void commit(const Space& space, const RunOptions& options, const Provenance& provenance, SliceOutput& output,
+            MiddlePicture& picture, OutputFamily& outputs) {
+  picture.collect(space);
+  output.commit();
+  if (!is_first_process())
+    return;
+  picture.wait();
+  write_script(options, provenance);
+  outputs.commit();
+}
+
 /// The slice of a sinogram about an axis, `image` pixels wide.
 std::vector<float> trial_slice(const Space& space, const Job& job, const RunOptions& options,
                                const DeviceView<float**>& sinogram, double centre, int image) {
@@ -143,11 +163,11 @@ std::vector<float> trial_slice(const Space& space, const Job& job, const RunOpti
   if (is_wider(place))
     widen(space, options, place, centre, seen, rows);
   else
-    Kokkos::deep_copy(space, rows, seen);
+    copy_values(space, rows, seen);
   make_reconstructor(space, options, {job.scan.angles()}, place, 1, mean_attenuation(sinogram))(space, rows,
                                                                                                 slice, {});
   apply_mask(space, slice, {.radius = image / 2.0});
-  const auto host = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), slice);
+  const auto host = values_on_host(slice);
   return {host.data(), host.data() + host.size()};
 }
 
@@ -183,6 +203,32 @@ void write_places(const Space& space, const Job& job, const DeviceView<float**>&
   write_panels(axis_path(job.options), images, captions, image);
 }
 
+/// Looks at the middle slice, and shows it meanwhile.
+/// @param first  made where it is of use
+MiddleSlice show_middle(const Space& space, const Job& job, const Stripes& stripes,
+                        const std::optional<PreparedRows>& prepared, std::optional<FirstPicture>& first,
+                        Provenance& provenance, Timings& timings) {
+  timings.phase("look at the middle slice");
+  const bool all_rows = !job.has_frame_steps() || process_count() == 1;
+  const auto of_middle = all_rows ? std::nullopt : prepare_middle(space, job, stripes);
+  const RowReader row_of = [&](std::int64_t row) {
+    return sinogram_of(space, job, stripes, of_middle ? of_middle : prepared, row);
+  };
+  const DeviceView<float**> sinogram = row_of(job.middle_row());
+  std::optional<double> shown;
+  const auto show = [&](const MiddleSlice& found) {
+    if (is_null_output(job.options.out) || !is_first_process())
+      return;
+    constexpr double close = 0.5; // to where the last picture has the axis
+    if (!shown || std::abs(*shown - found.centre) > close)
+      show_first(first, space, job, sinogram, found.centre);
+    shown = found.centre;
+    if (!found.places.empty())
+      write_places(space, job, sinogram, found.places);
+  };
+  return look_at_middle(space, job, sinogram, all_rows ? row_of : RowReader(), show, provenance, timings);
+}
+
 } // namespace
 
 RunResult reconstruct(const Space& space, const RunOptions& options, Provenance& provenance,
@@ -210,31 +256,8 @@ RunResult reconstruct(const Space& space, const RunOptions& options, Provenance&
   // What is wrong, and how much fits, is found before the axis is searched.
   const std::int64_t chunk = chunk_size(space, job, options, resident_bytes());
   check_flats(job, provenance);
-  std::optional<PreparedRows> prepared;
-  if (job.has_frame_steps()) {
-    timings.phase("prepare frames");
-    prepared = prepare_share(space, job, stripes);
-  }
-  timings.phase("look at the middle slice");
-  const bool all_rows = !job.has_frame_steps() || process_count() == 1;
-  const auto of_middle = all_rows ? std::nullopt : prepare_middle(space, job, stripes);
-  const RowReader row_of = [&](std::int64_t row) {
-    return sinogram_of(space, job, stripes, of_middle ? of_middle : prepared, row);
-  };
-  const DeviceView<float**> sinogram = row_of(job.middle_row());
-  std::optional<double> shown;
-  const auto show = [&](const MiddleSlice& found) {
-    if (measuring || !is_first_process())
-      return;
-    constexpr double close = 0.5; // to where the last picture has the axis
-    if (!shown || std::abs(*shown - found.centre) > close)
-      show_first(first, space, job, sinogram, found.centre);
-    shown = found.centre;
-    if (!found.places.empty())
-      write_places(space, job, sinogram, found.places);
-  };
-  const MiddleSlice middle =
-      look_at_middle(space, job, sinogram, all_rows ? row_of : RowReader(), show, provenance, timings);
+  const auto prepared = prepare_share(space, job, stripes, timings);
+  const MiddleSlice middle = show_middle(space, job, stripes, prepared, first, provenance, timings);
   const double centre = middle.centre;
   const Views views = views_of(space, job, stripes, prepared, centre, provenance, timings);
   if (!size_is_known)
@@ -255,21 +278,11 @@ RunResult reconstruct(const Space& space, const RunOptions& options, Provenance&
   const double residual = pipeline.residual(sum_over_processes(pipeline.iterations().squares), job.slices);
   if (!measuring) {
     write_attributes(*output, options, middle, residual);
-    picture.collect(space);
-    output->commit();
-    if (is_first_process()) {
-      picture.wait();
-      write_script(options, provenance);
-      outputs.commit();
-    }
+    commit(space, options, provenance, *output, picture, outputs);
   }
 
   const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;
-  std::string summary = summary_of(job, place_of(job, centre), centre, elapsed.count());
-  if (options.solver)
-    summary += ", residual " + shortest(residual) + " after " + std::to_string(pipeline.iterations().made) +
-               " iterations";
-  return {summary, centre};
+  return {summary_of(job, centre, elapsed.count(), residual, pipeline.iterations().made), centre};
 }
 
 std::string try_values(const Space& space, const RunOptions& options, Provenance& provenance) {

@@ -167,9 +167,8 @@ private:
                     wider = first_slices(wider_, size(count(item))),
                     valid = first_slices(valid_, valid_.size() > 0 ? size(count(item)) : 0);
     if (prepared_) {
-      Kokkos::deep_copy(
-          space_, Part<float*>(sinograms.data(), sinograms.size()),
-          Part<const float*>(reinterpret_cast<const float*>(rows_.device(item)), sinograms.size()));
+      copy_values(space_, Part<float*>(sinograms.data(), sinograms.size()),
+                  Part<const float*>(reinterpret_cast<const float*>(rows_.device(item)), sinograms.size()));
     } else {
       (*normalise_)(space_, first(item), rows_.device(item), sinograms, valid);
       if (stripes_)
@@ -207,8 +206,7 @@ private:
     if (const std::int64_t place = (place_.depth ? place_.depth / 2 : job_.middle) - first(item);
         place >= 0 && place < place_.slices(count(item))) {
       std::vector<float> slice(width * width);
-      Kokkos::deep_copy(host_view(slice),
-                        Part<float*>(slices.data() + size(place) * slice.size(), slice.size()));
+      copy_values(host_view(slice), Part<float*>(slices.data() + size(place) * slice.size(), slice.size()));
       middle(std::move(slice));
     }
   }

@@ -239,6 +239,7 @@ std::filesystem::path AtomicFile::hidden_name(int number) const {
 }
 
 void AtomicFile::open_named() {
+  const SignalsHeld wait; // until they know of the file
   for (int number = 0; descriptor_ < 0; ++number) {
     temporary_ = hidden_name(number);
     descriptor_ = ::open(temporary_.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
@@ -339,6 +340,7 @@ void AtomicFile::close() {
     if (::linkat(AT_FDCWD, temporary_.c_str(), AT_FDCWD, name.c_str(), AT_SYMLINK_FOLLOW) == 0) {
       temporary_ = name;
       named_ = true;
+      removed_on_signals_ = std::make_unique<RemovedOnSignals>(temporary_);
     } else if (errno != EEXIST) {
       fail(errno);
     }

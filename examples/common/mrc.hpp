@@ -3,7 +3,7 @@
 
 #include "atomic_file.hpp"
 #include "input_file.hpp"
-#include "stored_values.hpp"
+#include "stored_type.hpp"
 
 #include <array>
 #include <cstdint>

@@ -99,6 +99,7 @@ OutputFolder::OutputFolder(FolderNames names, std::int64_t count, const std::str
   }
   const fs::path place = names_.is_whole() ? folder.parent_path() : folder;
   const std::string stem = names_.is_whole() ? folder.filename().string() : "slices";
+  const SignalsHeld wait; // until they know of the folder
   for (int number = 0; hidden_.empty(); ++number) {
     const fs::path name = place / ("." + stem + "." + std::to_string(::getpid()) + "." +
                                    std::to_string(number) + ".unfinished");

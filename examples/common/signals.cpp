@@ -29,8 +29,9 @@ struct Slot {
 };
 
 std::array<Slot, 32> slots;
-std::atomic<int> held = 0;    ///< how many SignalsHeld there are
-std::atomic<int> waiting = 0; ///< the signal that came meanwhile
+constexpr int ending = 1 << 30; ///< added to `held`: a signal ends the program
+std::atomic<int> held = 0;      ///< how many SignalsHeld there are
+std::atomic<int> waiting = 0;   ///< the last signal that came
 
 thread_local const char* read_file = nullptr; ///< by a library that may fault over it
 
@@ -77,12 +78,13 @@ void remove_unfinished() {
       remove_folder(AT_FDCWD, slot.path, deepest);
 }
 
-/// Calls nothing but what handlers may call.
+/// Calls nothing but what handlers may call. While signals are held the last SignalsHeld does it: it looks at `waiting`
+/// after `held`, this writes them in the other order.
 extern "C" void remove_and_end(int signal) {
-  if (held > 0) {
-    waiting = signal;
+  waiting = signal;
+  int nobody = 0;
+  if (!held.compare_exchange_strong(nobody, ending))
     return;
-  }
   remove_unfinished();
   ::_exit(128 + signal);
 }
@@ -140,7 +142,12 @@ DamagedOnFault::DamagedOnFault(const std::filesystem::path& path)
 
 DamagedOnFault::~DamagedOnFault() { read_file = before_; }
 
-SignalsHeld::SignalsHeld() { ++held; }
+SignalsHeld::SignalsHeld() {
+  if (held++ < ending)
+    return;
+  for (;;) // another thread removes what is unfinished, and would not see what this one makes
+    ::pause();
+}
 
 SignalsHeld::~SignalsHeld() {
   if (--held == 0 && waiting != 0)

@@ -93,9 +93,9 @@ void Slots::add_copy(std::vector<Stage>& stages, Direction direction, BytesOf by
     const Part<std::byte*> of_device(device(item), size);
     const auto of_host = host_view(std::span(host(item), size));
     if (in)
-      Kokkos::deep_copy(space_, of_device, of_host);
+      copy_values(space_, of_device, of_host);
     else
-      Kokkos::deep_copy(space_, of_host, of_device);
+      copy_values(space_, of_host, of_device);
     space_.fence("Bracewell::examples::copy");
   };
   stages.push_back(std::move(copy));

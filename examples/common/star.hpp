@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
-#include "stored_values.hpp"
+#include "stored_type.hpp"
 
 #include <array>
 #include <cstddef>

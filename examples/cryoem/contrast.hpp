@@ -106,7 +106,7 @@ public:
                   ? particles.detectors[static_cast<std::size_t>(aberrations.detector)].at(std::hypot(x, y))
                   : 1;
         }
-    Kokkos::deep_copy(space, phases_, mirror);
+    copy_values(space, phases_, mirror);
     space.fence("Bracewell::examples::contrast"); // the mirror goes
   }
 
@@ -332,7 +332,7 @@ private:
       on_host_(i) = {ctfs_[rows[i]],        lens_[rows[i]],      premultiplied_[rows[i]],
                      pixel_sizes_[rows[i]], exposures_[rows[i]], {m[0], m[1], m[2], m[3]}};
     }
-    Kokkos::deep_copy(space, on_device_, on_host_);
+    copy_values(space, on_device_, on_host_);
   }
 
   std::vector<CTF> ctfs_; ///< [particles]

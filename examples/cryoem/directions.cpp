@@ -135,7 +135,7 @@ Directions weights_by_direction(const Space& space, const MapWeight& first, cons
   Kokkos::parallel_for("Bracewell::examples::weights_by_direction",
                        Kokkos::RangePolicy<Space, Kokkos::IndexType<std::int64_t>>(space, 0, rows * rows),
                        AddWeights{first, second, grid, sums, step, rows});
-  const auto host = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), sums);
+  const auto host = values_on_host(sums);
   Directions result;
   std::vector<double> weights;
   for (int i = 0; i < grid.count(); ++i) {
@@ -170,7 +170,7 @@ void add_resolutions(const Space& space, Directions& directions, const Map& firs
       "Bracewell::examples::add_resolutions",
       Kokkos::RangePolicy<Space, Kokkos::IndexType<std::int64_t>>(space, 0, std::int64_t(n) * n),
       AddProducts{transformed(first), transformed(second), n, shells, grid, sums});
-  const auto host = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), sums);
+  const auto host = values_on_host(sums);
   const double cone = std::cos(20 * degree);
   for (int i = 0; i < grid.count(); ++i) {
     std::vector<double> curve(static_cast<std::size_t>(shells), 1), cross(curve.size()), one(curve.size()),

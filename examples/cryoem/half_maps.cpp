@@ -5,7 +5,7 @@ namespace Bracewell::Examples {
 
 DeviceView<double**> shell_curve(const Space& space, const std::vector<double>& values) {
   const DeviceView<double**> result("Bracewell::examples::curve", 1, values.size());
-  Kokkos::deep_copy(space, Kokkos::subview(result, 0, Kokkos::ALL), host_view(values));
+  copy_values(space, Kokkos::subview(result, 0, Kokkos::ALL), host_view(values));
   space.fence("Bracewell::examples::curve"); // the host's go
   return result;
 }
@@ -17,7 +17,7 @@ void equalise(const Space& space, const WeightEqualiser<Space, float>& equaliser
   const DeviceView<double*> error("Bracewell::examples::error", 2);
   for (int step = 0; step < steps; ++step) {
     equaliser.improve(space, weight, divisor, averages, spectrum, volume, error, prior, {.first = step == 0});
-    const auto sums = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), error);
+    const auto sums = values_on_host(error);
     if (sums(0) <= even * even * sums(1))
       break;
   }

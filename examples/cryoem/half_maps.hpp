@@ -35,7 +35,7 @@ SignalAndNoise powers_of_halves(const Space& space, const std::array<Data, 2>& d
   shell_averages(space, weight[0], prior);
   for (int round = 0; round < 2; ++round) { // weighed by what was found the first time
     half_set_moments(space, data[0], weight[0], data[1], weight[1], moments, prior);
-    const auto host = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), moments);
+    const auto host = values_on_host(moments);
     // The kernel reaches one element beyond the last samples, which are not all around those next to the limit.
     std::vector<double> sums(host.size() / batches, 0.0);
     for (std::size_t i = 0; i < host.size(); ++i)
@@ -43,8 +43,7 @@ SignalAndNoise powers_of_halves(const Space& space, const std::array<Data, 2>& d
     powers = signal_and_noise(sums, energy, shells - 2);
     const auto curve = shell_curve(space, wiener_prior(powers, oversampling, 1));
     for (std::size_t b = 0; b < batches; ++b)
-      Kokkos::deep_copy(space, Kokkos::subview(prior, b, Kokkos::ALL),
-                        Kokkos::subview(curve, 0, Kokkos::ALL));
+      copy_values(space, Kokkos::subview(prior, b, Kokkos::ALL), Kokkos::subview(curve, 0, Kokkos::ALL));
   }
   return powers;
 }

@@ -116,10 +116,10 @@ LocalResolution local_resolution(const Space& space, const Map& first, const Map
   const auto length = static_cast<std::size_t>(2 * side + 1);
   const DeviceView<float***> frequency("Bracewell::examples::frequency", length, length, length);
   const auto frequency_on_host = Kokkos::create_mirror_view(frequency);
-  Kokkos::deep_copy(frequency_on_host, -1.0f);
+  std::fill_n(frequency_on_host.data(), frequency_on_host.size(), -1.0f);
 
   const auto window = allocate<Map>("window", 1, all, all, all);
-  Kokkos::deep_copy(space, window, 1.0f);
+  fill_values(space, window, 1.0f);
   apply_mask(space, window, shape);
   const std::array<Map, 2> maps = flattened(space, first, second);
   const std::size_t of_window = 4 * sizeof(float) * static_cast<std::size_t>(size * size * size);
@@ -139,7 +139,7 @@ LocalResolution local_resolution(const Space& space, const Map& first, const Map
       for (std::size_t axis = 0; axis < 3; ++axis)
         on_host(i, axis) =
             box / 2 - all / 2 + points[std::min(begin + i, points.size() - 1)][axis] * static_cast<int>(step);
-    Kokkos::deep_copy(space, on_device, on_host);
+    copy_values(space, on_device, on_host);
     for (const std::size_t half : {0, 1}) {
       const int teams = static_cast<int>(together) * size;
       const auto policy = kernels_run_on_host ? Kokkos::TeamPolicy<Space>(space, teams, 1)
@@ -149,7 +149,7 @@ LocalResolution local_resolution(const Space& space, const Map& first, const Map
       forward.execute(space, windows, spectra[half]);
     }
     fourier_shell_correlation(space, spectra[0], spectra[1], curves);
-    Kokkos::deep_copy(space, found, curves);
+    copy_values(space, found, curves);
     space.fence("Bracewell::examples::local_resolution");
     for (std::size_t i = 0; i < std::min(together, points.size() - begin); ++i) {
       const std::span<const double> curve(&found(i, 0), shells);
@@ -160,7 +160,7 @@ LocalResolution local_resolution(const Space& space, const Map& first, const Map
     }
   }
 
-  Kokkos::deep_copy(space, frequency, frequency_on_host);
+  copy_values(space, frequency, frequency_on_host);
   const double unit = pixel_size > 0 ? pixel_size : 1;
   LocalResolution result{allocate<Map>("local_resolution", 1, box, box, box), unit * width};
   Kokkos::parallel_for(

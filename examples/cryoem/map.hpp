@@ -108,7 +108,7 @@ inline Map to_device(const Space& space, const CubicMap& map) {
   const auto volume = allocate<Map>("map", 1, map.box, map.box, map.box);
   const Kokkos::View<const float****, Kokkos::LayoutRight, Kokkos::HostSpace, Kokkos::MemoryUnmanaged> values(
       map.values.data(), 1, volume.extent(1), volume.extent(2), volume.extent(3));
-  Kokkos::deep_copy(space, volume, values);
+  copy_values(space, volume, values);
   space.fence("Bracewell::examples::map");
   return volume;
 }
@@ -122,7 +122,7 @@ public:
       copy_ = std::make_unique<CopyMemory>(map.size() * sizeof(float));
       const Kokkos::View<float*, Kokkos::HostSpace, Kokkos::MemoryUnmanaged> target(
           reinterpret_cast<float*>(copy_->data()), map.size());
-      Kokkos::deep_copy(space, target, Part<const float*>(map.data(), map.size()));
+      copy_values(space, target, Part<const float*>(map.data(), map.size()));
       map_ = {};
     }
     space.fence("Bracewell::examples::map");

@@ -4,6 +4,7 @@
 #include "common/input_error.hpp"
 #include "common/processes.hpp"
 #include "common/provenance.hpp"
+#include "common/stored_values.hpp"
 
 #include <algorithm>
 #include <array>
@@ -158,7 +159,7 @@ void ParticleBatches::look_at(std::span<const std::size_t> rows, const Part<floa
                .subtract_background = subtract_background_,
                .statistics = statistics_.data()}
       .run(space_, rows.size());
-  Kokkos::deep_copy(space_, host_statistics_, statistics_);
+  copy_values(space_, host_statistics_, statistics_);
   space_.fence("Bracewell::examples::look_at_images");
   for (std::size_t i = 0; i < rows.size(); ++i) {
     const ImageStatistics& image = host_statistics_(i);

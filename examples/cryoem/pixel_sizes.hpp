@@ -90,7 +90,7 @@ public:
                      box_of(particles_, rows[i]) == box_
                          ? 2.0 * box_ // all of them
                          : double(std::min<std::int64_t>(box_of(particles_, rows[i]), box_)) / 2};
-    Kokkos::deep_copy(space, on_device_, on_host_);
+    copy_values(space, on_device_, on_host_);
     const Apply functor{on_device_.data(), {{box_, box_}}, spectra.data(), weights.data()};
     Kokkos::parallel_for("Bracewell::examples::pixel_sizes",
                          Kokkos::RangePolicy<Space, Kokkos::IndexType<std::int64_t>>(

@@ -63,8 +63,8 @@ inline void set_poses(const Space& space, const ParticlePoses& poses, const Part
     poses.host_shifts(0, i, 0) = static_cast<float>(box / 2 - origin(particles.origin_y, row));
     poses.host_shifts(0, i, 1) = static_cast<float>(box / 2 - origin(particles.origin_x, row));
   }
-  Kokkos::deep_copy(space, poses.matrices, poses.host_matrices);
-  Kokkos::deep_copy(space, poses.shifts, poses.host_shifts);
+  copy_values(space, poses.matrices, poses.host_matrices);
+  copy_values(space, poses.shifts, poses.host_shifts);
 }
 
 /// Throws InputError where angles are missing; adds a warning to `particles` where origins are.

@@ -70,8 +70,8 @@ std::vector<std::size_t> without_blank(const Space& space, const ParticleBatches
     if (particles.is_blank(rows[i]))
       continue;
     if (kept.size() < i)
-      Kokkos::deep_copy(space, Kokkos::subview(images, kept.size(), Kokkos::ALL, Kokkos::ALL),
-                        Kokkos::subview(images, i, Kokkos::ALL, Kokkos::ALL));
+      copy_values(space, Kokkos::subview(images, kept.size(), Kokkos::ALL, Kokkos::ALL),
+                  Kokkos::subview(images, i, Kokkos::ALL, Kokkos::ALL));
     kept.push_back(rows[i]);
   }
   return kept;
@@ -161,7 +161,7 @@ struct SeeMolecule {
 
 DeviceView<double*> on_device(const Space& space, const std::vector<double>& values) {
   const DeviceView<double*> result("Bracewell::examples::curve", values.size());
-  Kokkos::deep_copy(space, result, host_view(values));
+  copy_values(space, result, host_view(values));
   space.fence("Bracewell::examples::curve"); // the host's go
   return result;
 }
@@ -235,7 +235,7 @@ Reconstruction::Reconstruction(const Space& space, Particles& particles, const R
           ": has no contrast transfer (rlnDefocusU, rlnVoltage): the images are taken as "
           "projections");
     weights_ = allocate<Weights>("weights", 1, pixel_sizes_ ? batch_ : 1, box_, box_ / 2 + 1);
-    Kokkos::deep_copy(space, weights_, 1.0f);
+    fill_values(space, weights_, 1.0f);
   }
   if (options.ewald != 0) {
     if (!uses_ctf())
@@ -322,7 +322,7 @@ DeviceView<double*> Reconstruction::weight_curve() {
   const DeviceView<double**> averages("Bracewell::examples::averages", 1, shells);
   for (const auto& half : halves_) {
     shell_averages(space_, half.weight, averages);
-    const auto host = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), averages);
+    const auto host = values_on_host(averages);
     for (std::size_t s = 0; s < shells; ++s)
       sum[s] += std::abs(host(0, s));
   }
@@ -330,7 +330,7 @@ DeviceView<double*> Reconstruction::weight_curve() {
   for (double& value : sum)
     value = largest > 0 ? std::max(value, 1e-6 * largest) : 1;
   const DeviceView<double*> result("Bracewell::examples::weight_curve", shells);
-  Kokkos::deep_copy(space_, result, host_view(sum));
+  copy_values(space_, result, host_view(sum));
   space_.fence("Bracewell::examples::weight_curve"); // the host's copy goes
   return result;
 }
@@ -443,7 +443,7 @@ void Reconstruction::transform(const Part<float***>& images, std::span<const std
   else if (uses_ctf())
     contrast_.demodulate(space_, rows, range(spectra_, 0, rows.size()), range(weights_, 0, rows.size()));
   else if (pixel_sizes_)
-    Kokkos::deep_copy(space_, weights_, 1.0f);
+    fill_values(space_, weights_, 1.0f);
   if (pixel_sizes_)
     pixel_sizes_->apply(space_, rows, spectra_, weights_);
 }

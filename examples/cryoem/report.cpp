@@ -78,7 +78,7 @@ SoftSphere mask_of(const Particles& particles, const std::optional<double>& diam
 
 Map masked(const Space& space, const Map& map, const SoftSphere& mask) {
   const auto copy = allocate<Map>("masked", 1, map.extent(1), map.extent(2), map.extent(3));
-  Kokkos::deep_copy(space, copy, map);
+  copy_values(space, copy, map);
   apply_mask(space, copy, mask);
   return copy;
 }
@@ -95,7 +95,7 @@ std::vector<double> correlation(const Space& space, const Map& first, const Map&
   const DeviceView<double**> shells("Bracewell::examples::correlation", 1,
                                     static_cast<std::size_t>((box + 1) / 2));
   fourier_shell_correlation(space, HalfSpectrum{one, box}, HalfSpectrum{other, box}, shells);
-  const auto host = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), shells);
+  const auto host = values_on_host(shells);
   return {host.data(), host.data() + host.size()};
 }
 

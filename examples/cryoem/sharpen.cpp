@@ -99,7 +99,7 @@ void for_rows(const Space& space, const char* label, std::size_t n, const Functo
 void multiply(const Space& space, const MapSpectrum& spectrum, const std::vector<double>& factor) {
   const auto n = static_cast<double>(spectrum.extent(1));
   const DeviceView<double*> on_device("Bracewell::examples::factor", factor.size());
-  Kokkos::deep_copy(space, on_device, host_view(factor));
+  copy_values(space, on_device, host_view(factor));
   for_rows(space, "Bracewell::examples::multiply", spectrum.extent(1),
            MultiplyByCurve{spectrum, on_device, 1 / (n * n * n)});
   space.fence("Bracewell::examples::multiply"); // the curve goes
@@ -146,7 +146,7 @@ std::vector<double> participation(const Space& space, const Map& map, std::size_
                          SquaredMagnitude{spectrum, power, scale, again});
     const DeviceView<double**> averages("Bracewell::examples::averages", 1, shells);
     shell_averages(space, HalfSpectrum{power, n}, averages);
-    const auto host = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), averages);
+    const auto host = values_on_host(averages);
     means[again ? 1 : 0].assign(host.data(), host.data() + shells);
   }
   std::vector<double> part;
@@ -192,11 +192,11 @@ struct ShellPowers {
   ShellPowers(const Space& space, const MapSpectrum& first, const MapSpectrum& second, std::size_t shells) {
     const auto n = static_cast<int>(first.extent(1));
     const auto ones = allocate<MapWeight>("ones", 1, n, n, n / 2 + 1);
-    Kokkos::deep_copy(space, ones, 1.0f);
+    fill_values(space, ones, 1.0f);
     const DeviceView<double***> moments("Bracewell::examples::moments", 1, shells, half_set_moment_count);
     half_set_moments(space, HalfSpectrum{first, n}, HalfSpectrum{ones, n}, HalfSpectrum{second, n},
                      HalfSpectrum{ones, n}, moments);
-    const auto host = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), moments);
+    const auto host = values_on_host(moments);
     for (std::size_t s = 0; s < shells; ++s) {
       common.push_back(host(0, s, 0) / host(0, s, 6));
       power.push_back(host(0, s, 2) / (2 * host(0, s, 6)));

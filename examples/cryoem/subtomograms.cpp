@@ -179,8 +179,8 @@ void Subtomograms::set_measured(std::size_t row) {
     return;
   particles_.measured.empty() ? measure_tilts() : read_measured(row);
   measured_ = wanted;
-  Kokkos::deep_copy(space_, factor_, host_factor_);
-  Kokkos::deep_copy(space_, weight_, host_weight_);
+  copy_values(space_, factor_, host_factor_);
+  copy_values(space_, weight_, host_weight_);
 }
 
 void Subtomograms::set_pose(std::size_t row) {
@@ -194,8 +194,8 @@ void Subtomograms::set_pose(std::size_t row) {
   int axis = 0;
   for (const auto* origin : {&particles_.origin_z, &particles_.origin_y, &particles_.origin_x})
     host_shift(0, 0, axis++) = static_cast<float>(box_ / 2 - (origin->present() ? (*origin)[row] : 0));
-  Kokkos::deep_copy(space_, matrix_, host_matrix);
-  Kokkos::deep_copy(space_, shift_, host_shift);
+  copy_values(space_, matrix_, host_matrix);
+  copy_values(space_, shift_, host_shift);
   space_.fence("Bracewell::examples::subtomogram_pose"); // the mirrors go
 }
 
@@ -216,7 +216,7 @@ void Subtomograms::for_each(std::span<const std::size_t> rows, const Work& work)
     if (seen_[row].deviation == 0)
       continue;
     const auto n = static_cast<std::size_t>(box_);
-    Kokkos::deep_copy(
+    copy_values(
         space_, volume_,
         Kokkos::View<const float****, Kokkos::LayoutRight, Kokkos::HostSpace, Kokkos::MemoryUnmanaged>(
             values.data(), 1, n, n, n));

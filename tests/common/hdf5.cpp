@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+#include "../deep_copy.hpp"
 #include "common/hdf5_blocks.hpp"
 #include "common/output_family.hpp"
 #include "common/stored_values.hpp"
@@ -354,10 +355,10 @@ template <class To, class From, class Convert>
 std::vector<To> converted(const std::vector<From>& values, std::size_t count, const Convert& convert) {
   const auto from = allocate<Kokkos::View<From*, Space>>("from", values.size());
   const auto to = allocate<Kokkos::View<To*, Space>>("to", count);
-  Kokkos::deep_copy(from, host_view(values));
+  Test::deep_copy(from, host_view(values));
   convert(from.data(), to.data());
   std::vector<To> results(count);
-  Kokkos::deep_copy(host_view(results), to);
+  Test::deep_copy(host_view(results), to);
   return results;
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "common/mrc.hpp"
+#include "../deep_copy.hpp"
 #include "cryoem/image_statistics.hpp"
 
 #include "support.hpp"
@@ -568,7 +569,7 @@ TEST_CASE("statistics do not cancel for a large mean") {
     for (std::size_t k = 0; k < image.size(); ++k)
       image[k] = 1e6f + (k % 2 == 0 ? 1.0f : -1.0f) + 2.0f * static_cast<float>(i % 2);
     if (by_kernel) {
-      Kokkos::deep_copy(on_device, host_view(image));
+      Test::deep_copy(on_device, host_view(image));
       ImageMoments{on_device.data(), width * height, moments.data()}.run(Space(), 1);
       Space().fence();
       writer.write_at(i, image, {moments.data(), 1});
@@ -579,7 +580,7 @@ TEST_CASE("statistics do not cancel for a large mean") {
   if (by_kernel) { // a value that is not finite is found, and an image without moments
     std::vector<float> image(width * height);
     image[width + 2] = std::numeric_limits<float>::infinity();
-    Kokkos::deep_copy(on_device, host_view(image));
+    Test::deep_copy(on_device, host_view(image));
     ImageMoments{on_device.data(), width * height, moments.data()}.run(Space(), 1);
     Space().fence();
     CHECK_THROWS_WITH(

@@ -16,7 +16,9 @@
 #include <csignal>
 #include <cstdio>
 #include <limits>
+#include <optional>
 #include <stdexcept>
+#include <string>
 #include <thread>
 
 #include <fcntl.h>
@@ -309,6 +311,38 @@ TEST_CASE("progress draws on a terminal and erases its line at the end") {
   CHECK_THAT(text, ContainsSubstring("\rinserting ") && ContainsSubstring(" % of 4000 images"));
   CHECK(text.ends_with("\r\033[K"));
   CHECK(std::ranges::count(text, '\r') < 10); // not once per image
+}
+
+TEST_CASE("a signal removes what other threads make meanwhile, and is not lost where they hold signals") {
+  const TemporaryFolder folder;
+  for (int delay = 0; delay < 2000; delay += 50) {
+    const pid_t child = ::fork();
+    if (child == 0) {
+      remove_unfinished_on_signals();
+      ::alarm(10);                      // where the signal is lost
+      std::vector<std::jthread> makers; // of files, without Catch2, which knows one thread
+      for (const char* const name : {"a", "b", "c", "d"})
+        makers.emplace_back([path = folder / name] {
+          for (;;) {
+            std::optional<RemovedOnSignals> note;
+            {
+              const SignalsHeld wait;
+              ::close(::open(path.c_str(), O_CREAT | O_WRONLY, 0600));
+              note.emplace(path);
+            }
+            ::unlink(path.c_str());
+          }
+        });
+      ::usleep(static_cast<useconds_t>(1000 + delay));
+      ::kill(::getpid(), SIGTERM);
+      for (;;)
+        ::pause();
+    }
+    int status = 0;
+    REQUIRE(::waitpid(child, &status, 0) == child);
+    CHECK((WIFEXITED(status) && WEXITSTATUS(status) == 128 + SIGTERM));
+    CHECK(fs::is_empty(folder.path()));
+  }
 }
 
 TEST_CASE("a signal that comes while a checkpoint gets its name has its effect afterwards") {

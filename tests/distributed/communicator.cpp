@@ -1,5 +1,7 @@
 // The communicator as any number of processes; built without MPI, as one.
 
+#include "../deep_copy.hpp"
+
 #include <bracewell/distributed/overlaps.hpp>
 #include <bracewell/project/backproject.hpp>
 
@@ -46,12 +48,12 @@ void fill(const ViewType& view, int rank) {
   const auto host = Kokkos::create_mirror_view(view);
   for (std::size_t i = 0; i < view.size(); ++i)
     host.data()[i] = typename ViewType::value_type(value(rank, std::int64_t(i)));
-  Kokkos::deep_copy(view, host);
+  Test::deep_copy(view, host);
 }
 
 template <class ViewType>
 std::int64_t wrong_sums(const ViewType& view, int processes) {
-  const auto host = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), view);
+  const auto host = Test::on_host(view);
   std::int64_t wrong = 0;
   for (std::size_t i = 0; i < view.size(); ++i)
     wrong += host.data()[i] != typename ViewType::value_type(sum_of_values(processes, std::int64_t(i)));
@@ -168,7 +170,7 @@ TEST_CASE("a broadcast gives all what one has") {
     const View<Kokkos::complex<float>**> large("large", 700, 1001); // more than a piece
     fill(large, processes.rank());
     processes.broadcast(space, large, root);
-    const auto host = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), large);
+    const auto host = Test::on_host(large);
     std::int64_t wrong = 0;
     for (std::size_t i = 0; i < large.size(); ++i)
       wrong += host.data()[i] != Kokkos::complex<float>(float(value(root, std::int64_t(i))));
@@ -183,7 +185,7 @@ TEST_CASE("a broadcast takes any values") {
   const HostView<std::int64_t**> numbers("numbers", 3, 7);
   for (int i = 0; i < 5; ++i)
     letters(i) = char('a' + processes.rank() + i);
-  Kokkos::deep_copy(numbers, std::int64_t(1) << (40 + processes.rank()));
+  Test::deep_copy(numbers, std::int64_t(1) << (40 + processes.rank()));
   const int root = processes.size() - 1;
   processes.broadcast(space, letters, root);
   processes.broadcast(space, numbers, root);
@@ -227,7 +229,7 @@ TEST_CASE("overlaps of rectangles are summed in the order of ranks, with the sam
     for_each_element([&](std::int64_t row, std::int64_t column, Complex& own_value) {
       own_value = value(processes.rank(), row, column);
     });
-    Kokkos::deep_copy(values, host);
+    Test::deep_copy(values, host);
     const Overlaps<Space, Complex> overlaps(space, processes, rectangles);
     const View<double*> whole("whole", 3); // which every process has
     fill(whole, processes.rank());
@@ -237,7 +239,7 @@ TEST_CASE("overlaps of rectangles are summed in the order of ranks, with the sam
       overlaps.sum(space, values, whole);
     space.fence();
     CHECK((turn % 2 == 0 || wrong_sums(whole, processes.size()) == 0));
-    Kokkos::deep_copy(host, values);
+    Test::deep_copy(host, values);
     std::int64_t wrong = 0, exchanged = 0;
     for_each_element([&](std::int64_t row, std::int64_t column, const Complex& found) {
       Complex sum = 0;
@@ -323,10 +325,10 @@ TEST_CASE("back-projections of shares sum to that of all", "[project]") {
     const View<double****> matrices("matrices", 1, std::size_t(share.size()), 3, 3);
     const HostView<Complex****> some("some", 1, std::size_t(share.size()), 16, 9);
     const HostView<double****> their("their", 1, std::size_t(share.size()), 3, 3);
-    Kokkos::deep_copy(some, Kokkos::subview(all_projections, Kokkos::ALL, poses, Kokkos::ALL, Kokkos::ALL));
-    Kokkos::deep_copy(their, Kokkos::subview(all_matrices, Kokkos::ALL, poses, Kokkos::ALL, Kokkos::ALL));
-    Kokkos::deep_copy(projections, some);
-    Kokkos::deep_copy(matrices, their);
+    Test::deep_copy(some, Kokkos::subview(all_projections, Kokkos::ALL, poses, Kokkos::ALL, Kokkos::ALL));
+    Test::deep_copy(their, Kokkos::subview(all_matrices, Kokkos::ALL, poses, Kokkos::ALL, Kokkos::ALL));
+    Test::deep_copy(projections, some);
+    Test::deep_copy(matrices, their);
     return std::pair(projections, matrices);
   };
   const View<Complex****> expected("expected", 1, 16, 16, 9), data("data", 1, 16, 16, 9);
@@ -338,8 +340,8 @@ TEST_CASE("back-projections of shares sum to that of all", "[project]") {
   backproject(space, projections, {.matrices = matrices}, {.data = data});
   processes.sum(space, data);
   space.fence();
-  const auto a = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), data);
-  const auto b = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), expected);
+  const auto a = Test::on_host(data);
+  const auto b = Test::on_host(expected);
   double error = 0, norm = 0;
   for (std::size_t i = 0; i < a.size(); ++i) {
     error = std::max(error, Kokkos::abs(a.data()[i] - b.data()[i]));

@@ -30,14 +30,28 @@ foreach(name ${programs_of_drivers})
   add_dependencies(${name} bracewell-classify bracewell-match bracewell-project bracewell-ptychography bracewell-reconstruct bracewell-refine
     bracewell-star bracewell-tomography test_drivers_faults)
 endforeach()
+if(Kokkos_ENABLE_CUDA) # They have no kernels, and nvcc 13.0 does not come to an end with some of them.
+  set_target_properties(${programs_of_drivers} PROPERTIES CXX_COMPILER_LAUNCHER ${CMAKE_CURRENT_LIST_DIR}/host_compiler.sh)
+endif()
 set(tests_of_drivers ${driver_sources})
 list(TRANSFORM tests_of_drivers REPLACE ".*/(.*)[.]cpp" "test_drivers_\\1")
-# Cases of a quarter of a minute and more wait for their turn (./dev check turn-3).
-foreach(name classify data ptychography)
-  add_test(NAME test_drivers_${name}_turn COMMAND ${program_of_test_drivers_${name}} -\# "[#${name}][turn]")
-  set_tests_properties(test_drivers_${name}_turn PROPERTIES LABELS turn-3)
-  list(APPEND tests_of_drivers test_drivers_${name}_turn)
+# Cases of many seconds wait for their turn (./dev check turn-3, turn-4): tags name it.
+foreach(turn turn-3 turn-4)
+  foreach(source ${driver_sources})
+    file(STRINGS ${source} cases REGEX "\\[\\.${turn}\\]")
+    if(cases)
+      cmake_path(GET source STEM name)
+      set(test test_drivers_${name}_${turn})
+      add_test(NAME ${test} COMMAND ${program_of_test_drivers_${name}} -\# "[#${name}][${turn}]")
+      set_tests_properties(${test} PROPERTIES LABELS ${turn})
+      list(APPEND tests_of_drivers ${test})
+    endif()
+  endforeach()
 endforeach()
+bracewell_program(test_drivers_library drivers/library/local_resolution.cpp LIBRARIES bracewell_test_main bracewell_examples_cryoem)
+add_test(NAME test_drivers_library_turn-4 COMMAND test_drivers_library)
+set_tests_properties(test_drivers_library_turn-4 PROPERTIES LABELS turn-4)
+list(APPEND tests_of_drivers test_drivers_library_turn-4)
 # Much of their time one thread works: two run side by side, long ones first. Catch2 ends with 4 when everything was skipped.
 set_tests_properties(${tests_of_drivers} PROPERTIES SKIP_RETURN_CODE 4 PROCESSORS 1 COST 1
   ENVIRONMENT "OMP_WAIT_POLICY=passive;${bracewell_mpi_environment}")

@@ -1,5 +1,7 @@
 // Transforms of every kind against direct sums, in float and double, even and odd sizes, batched.
 
+#include "../deep_copy.hpp"
+
 #include <bracewell/fft/plan.hpp>
 
 #include <catch2/catch_template_test_macros.hpp>
@@ -42,13 +44,13 @@ Values<Value> random_values(std::size_t count, int seed) {
       host(i) = Value(uniform(engine));
     else
       host(i) = Value(uniform(engine), uniform(engine));
-  Kokkos::deep_copy(values, host);
+  Test::deep_copy(values, host);
   return values;
 }
 
 template <class Value>
 std::vector<std::complex<double>> on_host(const Values<Value>& values) {
-  const auto host = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), values);
+  const auto host = Test::on_host(values);
   std::vector<std::complex<double>> result;
   for (std::size_t i = 0; i < values.size(); ++i) {
     const Kokkos::complex<double> value(host(i));
@@ -163,7 +165,7 @@ void check(const std::array<int, Dim>& shape, std::int64_t batch, const Bracewel
     forward.execute(space, shaped(real, batch, shape), shaped(in, batch, in_shape));
   }
   if (padded)
-    Kokkos::deep_copy(Kokkos::subview(in, std::pair(in_size / 4, 3 * in_size / 4)), Input(0));
+    Test::deep_copy(Kokkos::subview(in, std::pair(in_size / 4, 3 * in_size / 4)), Input(0));
   const auto before = on_host(in);
 
   const FFT<Space, int(Dim), Input, Output> plan(space, shape, batch, options);
@@ -248,7 +250,7 @@ TEST_CASE("in place, with a workspace of the caller, moved, from two threads", "
   CHECK(Plan::bytes_needed(space, shape, 4, {.direction = FFTDirection::Backward}) ==
         backward.memory_bytes());
   const auto round_trip = [&](const Values<C<double>>& values) {
-    Kokkos::deep_copy(space, values, before);
+    Test::deep_copy(space, values, before);
     const auto images = shaped(values, 4, shape);
     const Kokkos::View<char*, Space> workspace("workspace", forward.workspace_bytes());
     forward.execute(space, images, images, workspace);

@@ -107,9 +107,9 @@ TEMPLATE_TEST_CASE("half spectra are filled with, and multiplied by, the CTF of 
     Test::deep_copy(spectra, Kokkos::complex<T>(2, -3));
     evaluate_ctf(space, ctfs, pixel_size, HalfSpectrum{values, w});
     apply_ctf(space, ctfs, pixel_size, HalfSpectrum{spectra, w}, HalfSpectrum{weights, w});
-    const auto value = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), values);
-    const auto weight = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), weights);
-    const auto spectrum = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), spectra);
+    const auto value = Test::on_host(values);
+    const auto weight = Test::on_host(weights);
+    const auto spectrum = Test::on_host(spectra);
     double error = 0;
     for (int p = 0; p < 3; ++p)
       for (int row = 0; row < h; ++row)
@@ -141,7 +141,7 @@ TEMPLATE_TEST_CASE("gradients of CTFs and of their parameters are the slopes of 
     Test::deep_copy(cotangents, c);
     const Kokkos::View<CTF*, Space> gradients("gradients", 2);
     ctf_gradients(space, ctfs, pixel_size, HalfSpectrum{cotangents, w}, gradients);
-    const auto found = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), gradients);
+    const auto found = Test::on_host(gradients);
     for (int p = 0; p < 2; ++p) {
       const auto loss = [&, height = h, width = w](const CTFParameters& at) {
         double sum = 0;

@@ -1,5 +1,7 @@
 // Chain rules from matrices to their parametrisations, on the execution space, against central differences.
 
+#include "../deep_copy.hpp"
+
 #include <bracewell/geometry/pose_gradients.hpp>
 #include <bracewell/geometry/rotations.hpp>
 
@@ -28,14 +30,14 @@ View filled(const Fill& fill) {
   const auto mirror = Kokkos::create_mirror_view(view);
   for (std::size_t i = 0; i < mirror.size(); ++i)
     mirror.data()[i] = static_cast<typename View::value_type>(fill(i));
-  Kokkos::deep_copy(view, mirror);
+  Test::deep_copy(view, mirror);
   return view;
 }
 
 template <class View>
 std::vector<double> values(const View& view) {
   Space().fence();
-  const auto mirror = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), view);
+  const auto mirror = Test::on_host(view);
   return {mirror.data(), mirror.data() + mirror.size()};
 }
 

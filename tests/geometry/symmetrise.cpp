@@ -1,3 +1,5 @@
+#include "../deep_copy.hpp"
+
 #include <bracewell/geometry/symmetrise.hpp>
 #include <bracewell/interpolation/catmull_rom.hpp>
 #include <bracewell/interpolation/cubic_bspline.hpp>
@@ -69,7 +71,7 @@ Volume<Value> stored(const Full& full) {
         else
           host(0, z, y, x) = Value(value.real(), value.imag());
       }
-  Kokkos::deep_copy(volume, host);
+  Test::deep_copy(volume, host);
   return volume;
 }
 
@@ -82,7 +84,7 @@ double error(int n, const std::vector<SymmetryOperator>& operators, double radiu
   const auto volume = stored<Value>(full), scratch = Volume<Value>("scratch", 1, n, n, n / 2 + 1);
   const VolumeSymmetry<Space> symmetry(space, operators);
   symmetry.template apply<Kernel>(space, HalfSpectrum{volume, n}, HalfSpectrum{scratch, n}, radius);
-  const auto host = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), volume);
+  const auto host = Test::on_host(volume);
   double largest = 0;
   for (int z = 0; z < n; ++z)
     for (int y = 0; y < n; ++y)
@@ -187,10 +189,10 @@ TEMPLATE_TEST_CASE("data and weights go together", "[geometry]", float, double) 
       const auto values = Kokkos::create_mirror_view(curve);
       for (int s = 0; s < 5; ++s)
         values(s) = 3 + std::cos(2 * s);
-      Kokkos::deep_copy(curve, values);
+      Test::deep_copy(curve, values);
       const auto scaled = [&](bool divide) {
-        const auto d = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), data_alone);
-        const auto w = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), weight_alone);
+        const auto d = Test::on_host(data_alone);
+        const auto w = Test::on_host(weight_alone);
         for (int z = 0; z < n; ++z)
           for (int y = 0; y < n; ++y)
             for (int x = 0; x < columns; ++x) {
@@ -200,8 +202,8 @@ TEMPLATE_TEST_CASE("data and weights go together", "[geometry]", float, double) 
               d(0, z, y, x) *= T(divide ? 1 / own : own);
               w(0, z, y, x) *= T(divide ? 1 / own : own);
             }
-        Kokkos::deep_copy(data_alone, d);
-        Kokkos::deep_copy(weight_alone, w);
+        Test::deep_copy(data_alone, d);
+        Test::deep_copy(weight_alone, w);
       };
       symmetry.apply(space, HalfSpectrum{data, n}, HalfSpectrum{weight, n}, HalfSpectrum{scratch, n},
                      HalfSpectrum{weight_scratch, n}, curve);
@@ -209,10 +211,10 @@ TEMPLATE_TEST_CASE("data and weights go together", "[geometry]", float, double) 
       symmetry.apply(space, HalfSpectrum{data_alone, n}, HalfSpectrum{scratch, n});
       symmetry.apply(space, HalfSpectrum{weight_alone, n}, HalfSpectrum{weight_scratch, n});
       scaled(false);
-      const auto d = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), data);
-      const auto w = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), weight);
-      const auto d_alone = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), data_alone);
-      const auto w_alone = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), weight_alone);
+      const auto d = Test::on_host(data);
+      const auto w = Test::on_host(weight);
+      const auto d_alone = Test::on_host(data_alone);
+      const auto w_alone = Test::on_host(weight_alone);
       double largest = 0;
       for (std::size_t i = 0; i < d.size(); ++i)
         largest = std::max({largest, double(Kokkos::abs(d.data()[i] - d_alone.data()[i])),

@@ -97,7 +97,7 @@ auto view(const std::vector<std::size_t>& shape) {
 /// A row of elements on the host.
 template <class Value>
 auto host_copy(const Kokkos::View<Value*, Space::memory_space, Kokkos::MemoryUnmanaged>& elements) {
-  return Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), elements);
+  return Test::on_host(elements);
 }
 
 /// An array's values for all elements.
@@ -111,7 +111,7 @@ void assign(const Kokkos::View<Value*, Space::memory_space, Kokkos::MemoryUnmana
           array.is_complex ? Value(array.values[2 * i], array.values[2 * i + 1]) : Value(array.values[i]);
     else
       host(i) = static_cast<Value>(array.values[i]);
-  Kokkos::deep_copy(elements, host);
+  Test::deep_copy(elements, host);
 }
 
 template <class DataType>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 // What tolerances mean, and points that crowd or lie at edges, against direct sums.
+#include "../deep_copy.hpp"
 #include "support.hpp"
 
 #include <catch2/catch_template_test_macros.hpp>
@@ -24,13 +25,13 @@ std::array<double, 2> errors(const Points<Dim>& points, const std::array<int, Di
   const NonuniformFFT<Space, Dim, T> plan(space, points.device(), shape, options);
   const Values samples = random_values(slices * points.list.size(), 1);
   const auto image = images<T, Dim>(options.slices, shape);
-  Kokkos::deep_copy(image, Kokkos::complex<T>(Kokkos::Experimental::quiet_NaN_v<T>)); // all must be written
+  Test::deep_copy(image, Kokkos::complex<T>(Kokkos::Experimental::quiet_NaN_v<T>)); // all must be written
   plan.adjoint(space, to_device<T>(samples, options.slices), image);
   const double adjoint = relative_error(to_host(image), direct<Dim>(points, samples, shape));
   const Values pixels = random_values(image.size(), 2);
   const auto flat = to_device<T>(pixels, 1);
-  Kokkos::deep_copy(View<Kokkos::complex<T>*>(image.data(), image.size()),
-                    Kokkos::subview(flat, 0, Kokkos::ALL));
+  Test::deep_copy(View<Kokkos::complex<T>*>(image.data(), image.size()),
+                  Kokkos::subview(flat, 0, Kokkos::ALL));
   const View<Kokkos::complex<T>**> back("back", slices, points.list.size());
   plan.forward(space, image, back);
   return {adjoint, relative_error(to_host(back), direct_forward<Dim>(points, pixels, shape))};
@@ -196,15 +197,15 @@ TEST_CASE("gradients of points are those of direct sums by finite differences") 
       const NonuniformFFT<Space, 3, double> plan(
           space, points.device(), shape, {.slices = 3, .tolerance = 1e-10, .order = order, .sign = sign});
       const auto device_image = images<double, 3>(2, shape);
-      Kokkos::deep_copy(View<Kokkos::complex<double>*>(device_image.data(), device_image.size()),
-                        Kokkos::subview(to_device<double>(image, 1), 0, Kokkos::ALL));
+      Test::deep_copy(View<Kokkos::complex<double>*>(device_image.data(), device_image.size()),
+                      Kokkos::subview(to_device<double>(image, 1), 0, Kokkos::ALL));
       const auto device_samples =
           last ? to_device<double>(transposed(samples, slices), count) : to_device<double>(samples, slices);
       const View<Kokkos::complex<double>**> scratch("scratch", device_samples.extent(0),
                                                     device_samples.extent(1));
       const View<double**> gradients("gradients", count, 3);
       plan.point_gradients(space, device_image, device_samples, gradients, scratch);
-      const auto found = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), gradients);
+      const auto found = Test::on_host(gradients);
       double error = 0, norm = 0;
       for (std::size_t j = 0; j < count; ++j)
         for (std::size_t d = 0; d < 3; ++d) {

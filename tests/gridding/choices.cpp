@@ -97,7 +97,7 @@ TEST_CASE("on GPUs sorted samples are spread by teams that own boxes where that 
   const Bracewell::SortedWork eight{.points = 1e6,
                                     .slices = 8,
                                     .largest_bin = 480,
-                                    .mean_bin = 145,
+                                    .largest_box = 1400,
                                     .width = 6,
                                     .dimensions = 3,
                                     .order = SampleOrder::SlicesFirst,
@@ -119,10 +119,11 @@ TEST_CASE("on GPUs sorted samples are spread by teams that own boxes where that 
     for (const double slices : {4, 8, 16, 64})
       CHECK(with([&](auto& work) { work.slices = slices; }) == OwnedBoxes);
     CHECK(with([](auto& work) { work.slices = 2; }) == (matrices ? MatrixBoxes : Bins));
-    CHECK(with([](auto& work) { work.largest_bin = 1e5; }) ==
+    CHECK(with([](auto& work) { work.largest_bin = 1e5, work.largest_box = 2e5; }) ==
           Bins); // a team would have 26 times another's share
     CHECK(with([](auto& work) { work.points = work.largest_bin = 500; }) == OwnedBoxes); // no time at all
-    CHECK(with([](auto& work) { work.points = 1e7, work.largest_bin = 4600; }) == Bins);
+    CHECK(with([](auto& work) { work.points = 1e7, work.largest_bin = 4600, work.largest_box = 14000; }) ==
+          Bins);
     CHECK(with([](auto& work) {
             work.points = 1e7, work.largest_bin = 4600, work.order = SampleOrder::SlicesLast;
           }) == OwnedBoxes);
@@ -133,16 +134,114 @@ TEST_CASE("on GPUs sorted samples are spread by teams that own boxes where that 
     for (const int dimensions : {1, 2})
       CHECK(with([&](auto& work) { work.dimensions = dimensions; }) == Bins);
   }
-  // A bin with many more samples than the others holds up a team.
-  const auto crowded = [&](int value_bytes, double largest_bin) {
+  // A box with many more samples than the others holds up a team.
+  const auto crowded = [&](int value_bytes, double largest_box) {
     return choice([&](auto& work) {
-      work.slices = 1, work.points = 1e5, work.cells = 300. * 300 * 300, work.mean_bin = 4,
-      work.value_bytes = value_bytes, work.largest_bin = largest_bin;
+      work.slices = 1, work.points = 1e5, work.cells = 300. * 300 * 300, work.value_bytes = value_bytes,
+      work.largest_box = largest_box;
     });
   };
   for (const int value_bytes : {4, 8}) {
-    CHECK(crowded(value_bytes, 12) == MatrixBoxes);
-    CHECK(crowded(value_bytes, 6275) == Bins);
+    CHECK(crowded(value_bytes, 100) == MatrixBoxes);
+    CHECK(crowded(value_bytes, 8e4) == Bins);
+  }
+}
+
+TEST_CASE(
+    "on GPUs points that crowd or have few boxes go to matrix units where they were faster on an H200") {
+  // docs/lab/gridding-and-tomography.md, 2026-11-29: of whole adjoints, milliseconds by bins and by matrices
+  struct Row {
+    int value_bytes, width;
+    double size, points, slices, largest_bin, largest_box, bins, matrices;
+  };
+  const Row rows[] = {{8, 11, 112, 1e5, 1, 161, 1321, 0.456, 0.223},
+                      {4, 8, 96, 1e5, 1, 151, 1442, 0.285, 0.099},
+                      {8, 11, 112, 1e5, 8, 161, 1321, 3.314, 1.418},
+                      {8, 11, 112, 1e5, 1, 3561, 8880, 0.54, 0.694},
+                      {4, 8, 96, 1e5, 1, 3134, 8752, 0.32, 0.352},
+                      {8, 11, 112, 1e5, 8, 3561, 8880, 3.346, 2.048},
+                      {8, 11, 112, 1e5, 1, 18962, 28592, 0.517, 1.99},
+                      {4, 8, 96, 1e5, 1, 17330, 27438, 0.33, 1.032},
+                      {8, 11, 112, 1e5, 8, 18962, 28592, 3.1, 3.681},
+                      {8, 11, 112, 1e6, 1, 1485, 12779, 2.766, 1.653},
+                      {4, 7, 112, 1e6, 1, 737, 7803, 0.682, 0.569},
+                      {8, 11, 112, 1e6, 8, 1485, 12779, 20.421, 10.507},
+                      {8, 11, 112, 1e6, 1, 36395, 90309, 2.371, 6.534},
+                      {4, 7, 112, 1e6, 1, 22742, 62785, 0.699, 2.36},
+                      {8, 11, 112, 1e6, 8, 36395, 90309, 17.677, 17.746},
+                      {8, 11, 112, 1e6, 1, 189576, 284475, 2.073, 19.126},
+                      {4, 7, 112, 1e6, 1, 146749, 228278, 0.781, 8.599},
+                      {8, 11, 112, 1e6, 8, 189576, 284475, 14.719, 32.043},
+                      {8, 13, 192, 1e5, 1, 15, 355, 4.578, 0.592},
+                      {4, 8, 192, 1e5, 1, 31, 210, 0.542, 0.208},
+                      {8, 13, 192, 1e5, 8, 15, 355, 35.922, 4.263},
+                      {8, 9, 192, 1e5, 1, 1133, 3586, 1.312, 0.526},
+                      {8, 13, 192, 1e5, 1, 600, 4814, 3.946, 1.001},
+                      {8, 15, 224, 1e5, 1, 568, 4313, 5.324, 1.278},
+                      {4, 8, 192, 1e5, 1, 1095, 3062, 0.607, 0.309},
+                      {8, 9, 192, 1e5, 8, 1133, 3586, 9.524, 2.825},
+                      {8, 13, 192, 1e5, 8, 600, 4814, 30.306, 4.895},
+                      {8, 15, 224, 1e5, 8, 568, 4313, 41.335, 7.468},
+                      {8, 13, 192, 1e5, 1, 7444, 20781, 2.957, 2.892},
+                      {4, 8, 192, 1e5, 1, 10264, 16226, 0.576, 0.867},
+                      {8, 13, 192, 1e5, 8, 7444, 20781, 19.443, 6.819},
+                      {8, 11, 224, 1e6, 1, 215, 1682, 3.834, 1.692},
+                      {4, 8, 192, 1e6, 1, 187, 1843, 0.855, 0.663},
+                      {8, 11, 224, 1e6, 8, 215, 1682, 30.149, 13.304},
+                      {8, 11, 224, 1e6, 1, 12608, 31777, 3.952, 3.518},
+                      {4, 8, 192, 1e6, 1, 11095, 31154, 1.007, 1.606},
+                      {8, 11, 224, 1e6, 8, 12608, 31777, 29.931, 16.223},
+                      {8, 11, 224, 1e6, 1, 111153, 167975, 3.61, 12.146},
+                      {4, 8, 192, 1e6, 1, 103403, 162752, 1.094, 7.263},
+                      {8, 11, 224, 1e6, 8, 111153, 167975, 27.035, 28.35},
+                      {8, 8, 32, 1e4, 1, 345, 3769, 0.152, 0.181},
+                      {4, 7, 32, 1e4, 1, 341, 3282, 0.243, 0.113},
+                      {8, 8, 32, 1e5, 1, 3208, 37265, 0.198, 1.517},
+                      {4, 7, 32, 1e5, 1, 3221, 32629, 0.247, 0.891},
+                      {8, 8, 32, 1e6, 1, 31651, 371799, 0.773, 16.061},
+                      {4, 7, 32, 1e6, 1, 31596, 325500, 0.629, 9.261},
+                      {8, 8, 32, 1e7, 1, 313483, 3714180, 5.899, 169.7},
+                      {4, 7, 32, 1e7, 1, 313493, 3250730, 3.757, 103.556}};
+  for (const Row& row : rows) {
+    CAPTURE(row.value_bytes, row.width, row.size, row.points, row.slices, row.largest_box);
+    const auto chosen = Bracewell::choose_sorted_strategy({.points = row.points,
+                                                           .slices = row.slices,
+                                                           .largest_bin = row.largest_bin,
+                                                           .largest_box = row.largest_box,
+                                                           .width = row.width,
+                                                           .dimensions = 3,
+                                                           .order = SampleOrder::SlicesFirst,
+                                                           .value_bytes = row.value_bytes,
+                                                           .lanes = 270336,
+                                                           .cells = row.size * row.size * row.size,
+                                                           .boxes = false,
+                                                           .matrices = true});
+    const double taken = chosen == GriddingStrategy::MatrixBoxes ? row.matrices : row.bins;
+    CHECK(taken < 1.3 * std::min(row.bins, row.matrices));
+  }
+}
+
+TEST_CASE("the largest box has the samples of the bins around it, as far as they reach it") {
+  using Bracewell::Impl::BinGrid;
+  // A sample at every cell: as many reach a box as it has cells in reach.
+  for (const int width : {2, 5, 16}) {
+    const auto bins = BinGrid<3>::make({{45, 64, 34}}, width, {16, 8, 8}, 2, 1);
+    std::vector<std::uint32_t> begin{0};
+    for (std::uint32_t bin = 0; bin < bins.count(); ++bin) {
+      int origin[3], length[3];
+      bins.box(bin, origin, length);
+      begin.push_back(begin.back() + std::uint32_t(length[0] * length[1] * length[2]));
+    }
+    for (const int edge : {8, 16, 100}) {
+      double cells = 1;
+      for (const int size : bins.grid.size)
+        cells *= std::min(edge + width - 1, size);
+      CHECK(std::abs(largest_box(bins, begin.data(), edge) / cells - 1) < 1e-12);
+    }
+    // All samples in one bin reach the box that lies in it, or has a part of it.
+    std::fill(begin.begin(), begin.end(), 0);
+    begin.back() = 1000;
+    CHECK(std::abs(largest_box(bins, begin.data(), 64) - 1000) < 1e-9);
   }
 }
 
@@ -163,11 +262,12 @@ TEST_CASE("on GPUs one slice goes to matrix units where they were faster on an H
       {8, 11, 1e6, 224, 2.8}, {8, 11, 1e5, 224, 8.1}};
   for (const Row& row : rows) {
     CAPTURE(row.value_bytes, row.width, row.points, row.size, row.ratio);
-    const double cells = row.size * row.size * row.size, mean = row.points * 16 * 8 * 8 / cells;
+    const double cells = row.size * row.size * row.size, mean = row.points * 16 * 8 * 8 / cells,
+                 box = row.points * std::pow((15 + row.width) / row.size, 3);
     const auto chosen = Bracewell::choose_sorted_strategy({.points = row.points,
                                                            .slices = 1,
                                                            .largest_bin = mean + 5 * std::sqrt(mean),
-                                                           .mean_bin = mean,
+                                                           .largest_box = box + 5 * std::sqrt(box),
                                                            .width = row.width,
                                                            .dimensions = 3,
                                                            .order = SampleOrder::SlicesFirst,

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+#include "../deep_copy.hpp"
 #include "support.hpp"
 
 #include <bracewell/impl/vector.hpp>
@@ -29,7 +30,7 @@ void check(const Where& where, const Points<Dim>& points, const std::array<int, 
   const bool last = options.order == SampleOrder::SlicesLast;
 
   const auto image = images<T, Dim>(options.slices, shape);
-  Kokkos::deep_copy(image, Kokkos::complex<T>(Kokkos::Experimental::quiet_NaN_v<T>)); // all must be written
+  Test::deep_copy(image, Kokkos::complex<T>(Kokkos::Experimental::quiet_NaN_v<T>)); // all must be written
   plan.adjoint(space,
                last ? to_device<T>(transposed(samples, slices), plan.plan().points())
                     : to_device<T>(samples, options.slices),
@@ -139,9 +140,9 @@ double error_on_spot(const std::array<double, Dim>& spot, const std::array<int, 
   const Space space;
   const View<double**> points("points", count, Dim);
   for (int d = 0; d < Dim; ++d)
-    Kokkos::deep_copy(Kokkos::subview(points, Kokkos::ALL, d), spot[static_cast<std::size_t>(d)]);
+    Test::deep_copy(Kokkos::subview(points, Kokkos::ALL, d), spot[static_cast<std::size_t>(d)]);
   const View<Kokkos::complex<float>**> ones("ones", 1, count);
-  Kokkos::deep_copy(ones, Kokkos::complex<float>(1));
+  Test::deep_copy(ones, Kokkos::complex<float>(1));
   const NonuniformFFT<Space, Dim, float> plan(space, points, shape, {.tolerance = 1e-6});
   const auto image = images<float, Dim>(1, shape);
   plan.adjoint(space, ones, image);

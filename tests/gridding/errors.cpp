@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Wrong arguments and empty problems.
+#include "../deep_copy.hpp"
 #include "../tools/recorder.hpp"
 #include "support.hpp"
 
@@ -152,10 +153,10 @@ void check_empty(const Where& where, const std::array<int, Dim>& shape, std::int
         return false;
     return true;
   };
-  Kokkos::deep_copy(grid, Kokkos::complex<float>(NAN));
+  Test::deep_copy(grid, Kokkos::complex<float>(NAN));
   plan.spread(space, samples, grid);
   CHECK(zero(to_host(grid)));
-  Kokkos::deep_copy(image, Kokkos::complex<float>(NAN));
+  Test::deep_copy(image, Kokkos::complex<float>(NAN));
   transform.adjoint(space, samples, image);
   CHECK(zero(to_host(image)));
   const auto nothing = Test::report([&] {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Kernels of the user's own: against sums of their definition, and the error that their transform predicts.
+#include "../deep_copy.hpp"
 #include "../project/kernel_definitions.hpp"
 #include "support.hpp"
 
@@ -36,8 +37,7 @@ void check_sums(const std::array<int, Dim>& shape, GriddingStrategy strategy) {
   const auto grid = images<T, Dim>(1, size), spread = images<T, Dim>(1, size);
   const Values values = random_values(grid.size(), 1), amplitudes = random_values(40, 2);
   const auto flat = to_device<T>(values, 1);
-  Kokkos::deep_copy(View<Kokkos::complex<T>*>(grid.data(), grid.size()),
-                    Kokkos::subview(flat, 0, Kokkos::ALL));
+  Test::deep_copy(View<Kokkos::complex<T>*>(grid.data(), grid.size()), Kokkos::subview(flat, 0, Kokkos::ALL));
   const View<Kokkos::complex<T>**> samples("samples", 1, 40);
   plan.interpolate(space, grid, samples);
   Values expected(40);
@@ -72,7 +72,7 @@ double error_over_prediction(int n, double oversampling) {
   plan.adjoint(space, to_device<double>(samples, 1), image);
   const double grid = plan.plan().grid_shape()[0];
   const auto rolloff = plan.plan().rolloff(0);
-  const auto factors = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), rolloff);
+  const auto factors = Test::on_host(rolloff);
   double squares = 0;
   for (int i = 0; i < n; ++i) {
     const double v = (i - n / 2) / grid, inside = Test::transform_of_definition<Kernel>(v);

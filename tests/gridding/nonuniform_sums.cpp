@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Sums between points and targets against direct sums.
+#include "../deep_copy.hpp"
 #include "support.hpp"
 
 #include <bracewell/gridding/nonuniform_sums.hpp>
@@ -165,7 +166,7 @@ TEST_CASE("without points sums are zero, and the reverse; fewer slices than the 
   using Matrix = View<Kokkos::complex<double>**>;
   const Matrix five("five", 1, 5), empty("empty", 1, 0);
   for (const bool forward : {true, false}) {
-    Kokkos::deep_copy(five, Kokkos::complex<double>(7));
+    Test::deep_copy(five, Kokkos::complex<double>(7));
     if (forward)
       Plan(space, none.device(), some.device()).forward(space, empty, five);
     else

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Non-uniform FFTs of one dimension against direct sums.
+#include "../deep_copy.hpp"
 #include "support.hpp"
 
 #include <catch2/catch_template_test_macros.hpp>
@@ -27,7 +28,7 @@ void check(const Points<1>& points, int size, GriddingOptions options) {
   CHECK(plan.memory_bytes() ==
         NonuniformFFT<Space, 1, T>::bytes_needed(space, points.device(), {size}, options));
   const auto image = images<T, 1>(options.slices, {size});
-  Kokkos::deep_copy(image, Kokkos::complex<T>(Kokkos::Experimental::quiet_NaN_v<T>)); // all must be written
+  Test::deep_copy(image, Kokkos::complex<T>(Kokkos::Experimental::quiet_NaN_v<T>)); // all must be written
   plan.adjoint(space,
                last ? to_device<T>(transposed(samples, slices), plan.plan().points())
                     : to_device<T>(samples, options.slices),
@@ -85,7 +86,7 @@ TEST_CASE("rows without points or slices, and what is refused") {
   const Space space;
   const NonuniformFFT<Space, 1, double> none(space, Points<1>{}.device(), {9});
   const auto image = images<double, 1>(1, {9});
-  Kokkos::deep_copy(image, Kokkos::complex<double>(7));
+  Test::deep_copy(image, Kokkos::complex<double>(7));
   none.adjoint(space, View<Kokkos::complex<double>**>("samples", 1, 0), image);
   for (const auto& pixel : to_host(image))
     CHECK(pixel == 0.);
@@ -107,7 +108,7 @@ TEST_CASE("gradients of points of rows are finite differences of direct sums") {
   const View<double**> gradients("gradients", 20, 1);
   plan.point_gradients(space, to_device<double>(image, 1), to_device<double>(samples, 1), gradients,
                        View<Kokkos::complex<double>**>("scratch", 1, 20));
-  const auto found = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), gradients);
+  const auto found = Test::on_host(gradients);
   for (std::size_t j = 0; j < 20; ++j) {
     double loss[2];
     for (const int side : {0, 1}) {

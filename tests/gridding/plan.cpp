@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+#include "../deep_copy.hpp"
 #include "../tools/checks.hpp"
 #include "support.hpp"
 
@@ -22,6 +23,21 @@ Values spread(const Gridding<Space, 2, T>& plan, const Values& samples) {
   plan.spread(Space(), to_device<T>(samples, plan.slices()), grid);
   return to_host(grid);
 }
+
+/// Indices of the taps of a point.
+struct TapsSeen {
+  std::int64_t largest = 0, smallest = std::numeric_limits<std::int64_t>::max(), taps = 0;
+};
+
+struct See {
+  TapsSeen& seen;
+
+  KOKKOS_FUNCTION void operator()(std::int64_t index, float) const {
+    seen.largest = Kokkos::max(seen.largest, index);
+    seen.smallest = Kokkos::min(seen.smallest, index);
+    ++seen.taps;
+  }
+};
 
 } // namespace
 
@@ -71,8 +87,8 @@ TEST_CASE("interpolation is the transpose of spreading, element by element") {
   const Values field = random_values(2 * elements, 4);
   const auto grid = images<double, 2>(2, plan.grid_shape());
   const auto flat = to_device<double>(field, 1);
-  Kokkos::deep_copy(View<Kokkos::complex<double>*>(grid.data(), grid.size()),
-                    Kokkos::subview(flat, 0, Kokkos::ALL));
+  Test::deep_copy(View<Kokkos::complex<double>*>(grid.data(), grid.size()),
+                  Kokkos::subview(flat, 0, Kokkos::ALL));
   const View<Kokkos::complex<double>**> values("values", 2, 40);
   plan.interpolate(Space(), grid, values);
   const auto left = dot(spread(plan, samples), field), right = dot(samples, to_host(values));
@@ -95,8 +111,8 @@ TEMPLATE_TEST_CASE("interpolation in both orders of the samples, kernels of ever
                                                  .order = order});
         const auto grid = images<TestType, 2>(slices, plan.grid_shape());
         const auto field = to_device<TestType>(random_values(grid.size(), 5), 1);
-        Kokkos::deep_copy(View<Kokkos::complex<TestType>*>(grid.data(), grid.size()),
-                          Kokkos::subview(field, 0, Kokkos::ALL));
+        Test::deep_copy(View<Kokkos::complex<TestType>*>(grid.data(), grid.size()),
+                        Kokkos::subview(field, 0, Kokkos::ALL));
         const View<Kokkos::complex<TestType>**> samples("samples", last ? plan.points() : slices,
                                                         last ? slices : plan.points());
         plan.interpolate(Space(), grid, samples);
@@ -117,15 +133,11 @@ TEST_CASE("grid indices beyond 2^31 elements do not wrap") {
   for (auto& row : weights)
     for (float& weight : row)
       weight = 1;
-  std::int64_t largest = 0, smallest = std::numeric_limits<std::int64_t>::max(), taps = 0;
-  Bracewell::Impl::for_each_tap(at, grid, kernel, weights, [&](std::int64_t index, float) {
-    largest = std::max(largest, index);
-    smallest = std::min(smallest, index);
-    ++taps;
-  });
-  CHECK(taps == 25);
-  CHECK(smallest == 0);
-  CHECK(largest == 65536LL * 65536 - 1);
+  TapsSeen seen;
+  Bracewell::Impl::for_each_tap(at, grid, kernel, weights, See{seen});
+  CHECK(seen.taps == 25);
+  CHECK(seen.smallest == 0);
+  CHECK(seen.largest == 65536LL * 65536 - 1);
   const float first = 0; // never read: the address alone counts
   const Bracewell::Impl::SampleArray<const float> samples{&first, 64, 1};
   CHECK(reinterpret_cast<std::uintptr_t>(&samples(1LL << 27, 63)) -

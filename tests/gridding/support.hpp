@@ -3,6 +3,8 @@
 // them.
 #pragma once
 
+#include "../deep_copy.hpp"
+
 #include <bracewell/gridding/nonuniform_fft.hpp>
 
 #include <array>
@@ -67,13 +69,13 @@ View<Kokkos::complex<T>**> to_device(const Values& values, std::int64_t rows) {
   const auto host = Kokkos::create_mirror_view(view);
   for (std::size_t i = 0; i < values.size(); ++i)
     host.data()[i] = Kokkos::complex<T>(T(values[i].real()), T(values[i].imag()));
-  Kokkos::deep_copy(view, host);
+  Test::deep_copy(view, host);
   return view;
 }
 
 template <class V>
 Values to_host(const V& view) {
-  const auto host = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), view);
+  const auto host = Test::on_host(view);
   Values values(host.size());
   for (std::size_t i = 0; i < values.size(); ++i)
     values[i] = {host.data()[i].real(), host.data()[i].imag()};
@@ -135,7 +137,7 @@ struct Points {
     for (std::size_t i = 0; i < list.size(); ++i)
       for (int d = 0; d < Dim; ++d)
         host(i, d) = list[i][static_cast<std::size_t>(d)];
-    Kokkos::deep_copy(view, host);
+    Test::deep_copy(view, host);
     return view;
   }
 };

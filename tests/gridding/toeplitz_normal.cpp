@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 // The normal operator against direct sums over samples.
+#include "../deep_copy.hpp"
 #include "../tools/checks.hpp"
 #include "support.hpp"
 
@@ -21,7 +22,7 @@ std::pair<View<T*>, std::vector<double>> weights(std::size_t count) {
   std::vector<double> values(count);
   for (std::size_t i = 0; i < count; ++i)
     values[i] = host(i) = static_cast<T>(std::sin(3. * double(i)) + 0.4);
-  Kokkos::deep_copy(view, host);
+  Test::deep_copy(view, host);
   return {view, values};
 }
 
@@ -59,9 +60,9 @@ Values execute(const ToeplitzNormal<Space, dimensions, Value>& plan, const Value
       host.data()[i] = Value(image[i].real(), image[i].imag());
     else
       host.data()[i] = static_cast<Value>(image[i].real());
-  Kokkos::deep_copy(from, host);
+  Test::deep_copy(from, host);
   plan.execute(Space(), from, to);
-  const auto back = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), to);
+  const auto back = Test::on_host(to);
   Values values(image.size());
   for (std::size_t i = 0; i < values.size(); ++i)
     if constexpr (Bracewell::Impl::is_complex<Images>)
@@ -129,9 +130,9 @@ namespace {
 
 struct OneLane {
   std::int64_t team;
-  int rank() const { return 0; }
-  std::int64_t number() const { return team; }
-  void barrier() const {}
+  KOKKOS_FUNCTION int rank() const { return 0; }
+  KOKKOS_FUNCTION std::int64_t number() const { return team; }
+  KOKKOS_FUNCTION void barrier() const {}
 };
 
 /// sum_y x(y, :) exp(-2 pi i k y / n) for all k, n rows of `columns` numbers.

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+#include "../deep_copy.hpp"
 #include "../tools/checks.hpp"
 
 #include <bracewell/optimize/adam.hpp>
@@ -37,12 +38,12 @@ void upload(const View& view, const std::vector<double>& values) {
   auto* out = reinterpret_cast<Real*>(host.data());
   for (std::size_t i = 0; i < values.size(); ++i)
     out[i] = static_cast<Real>(values[i]);
-  Kokkos::deep_copy(view, host);
+  Test::deep_copy(view, host);
 }
 
 template <class View>
 std::vector<double> download(const View& view) {
-  const auto host = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), view);
+  const auto host = Test::on_host(view);
   using Real = Impl::real_of<View>;
   const auto* begin = reinterpret_cast<const Real*>(host.data());
   return {begin, begin + view.size() * sizeof(typename View::value_type) / sizeof(Real)};

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Least squares with dense matrices, against normal equations solved by Eigen in double.
 
+#include "../deep_copy.hpp"
+
 #include <bracewell/optimize/least_squares.hpp>
 
 #define EIGEN_DONT_VECTORIZE // GCC 12 warns of what its transposes for AVX-512 leave uninitialised
@@ -85,13 +87,13 @@ View<T> to_device(const Matrix& columns_of_slices, int second, int third) {
   const auto host = Kokkos::create_mirror_view(view);
   for (Eigen::Index i = 0; i < columns_of_slices.size(); ++i)
     host.data()[i] = T(columns_of_slices.data()[i]);
-  Kokkos::deep_copy(view, host);
+  Test::deep_copy(view, host);
   return view;
 }
 
 template <class T>
 Matrix to_host(const View<T>& view) {
-  const auto host = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), view);
+  const auto host = Test::on_host(view);
   Matrix result(Eigen::Index(view.extent(1) * view.extent(2)), Eigen::Index(view.extent(0)));
   for (Eigen::Index i = 0; i < result.size(); ++i)
     result.data()[i] = double(host.data()[i]);
@@ -118,7 +120,7 @@ struct Problem {
     for (int i = 0; i < values; ++i)
       for (int j = 0; j < pixels; ++j)
         host(i, j) = T(a(i, j));
-    Kokkos::deep_copy(pair.matrix, host);
+    Test::deep_copy(pair.matrix, host);
   }
 
   /// Weighted least squares of the pixels that `used` holds, the others being as they are in x.
@@ -221,7 +223,7 @@ TEST_CASE("slices do not know of each other, and each ends at its own discrepanc
     const LeastSquaresSolver<Space, double> one(space, {{1, angles, width}, {1, rows, columns}});
     const View<double> image("image", 1, rows, columns);
     const auto run = [&](const LeastSquaresOptions& options) {
-      Kokkos::deep_copy(image, 0);
+      Test::deep_copy(image, 0);
       return one.solve(space, problem.pair, to_device<double>(problem.b.col(z), angles, width), image,
                        options, to_device<double>(problem.w.col(z), angles, width));
     };
@@ -277,7 +279,7 @@ TEST_CASE("total variation: least squares without it, and the conditions of a mi
     const Vector rest = problem.b.col(z) - problem.a * x;
     return 0.37 / 2 * (problem.w.col(z).array() * rest.array().square()).sum() + factor * variation;
   };
-  Kokkos::deep_copy(images, 0);
+  Test::deep_copy(images, 0);
   solver.solve(space, problem.pair, problem.data, images,
                {.iterations = 3000, .nonnegative = true, .total_variation = factor, .inner_iterations = 50},
                problem.weights);

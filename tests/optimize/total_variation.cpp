@@ -142,7 +142,7 @@ TEST_CASE("total variation goes on from the fields of the call before, and says 
     variation.smooth(space, image, 0.3, 20);
     space.fence();
     if (call == 0 || call == 39) {
-      const auto found = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), image);
+      const auto found = Test::on_host(image);
       const double error = furthest({found.data(), found.data() + found.size()}, expected);
       CHECK(error < last / 10);
       last = error;
@@ -155,7 +155,7 @@ TEST_CASE("total variation goes on from the fields of the call before, and says 
   Test::deep_copy(image, noise);
   variation.smooth(space, image, 0.3, 20);
   space.fence();
-  const auto again = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), image);
+  const auto again = Test::on_host(image);
   CHECK(std::vector<double>(again.data(), again.data() + again.size()) == once);
   CHECK(variation.memory_bytes() >= 5 * sizeof(double) * rows * columns);
   CHECK(variation.memory_bytes() == TotalVariation<Space, double>::bytes_needed({1, rows, columns}));

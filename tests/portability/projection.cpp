@@ -13,9 +13,10 @@
 #include <bracewell/project/score_poses.hpp>
 #include <bracewell/project/template_matching.hpp>
 
-template <class T>
+template <class T, class ExecutionSpace = Kokkos::DefaultExecutionSpace>
 struct Arguments {
-  using Space = Kokkos::DefaultExecutionSpace;
+  using Space = ExecutionSpace;
+  using Memory = typename Space::memory_space;
   template <class DataType>
   using View = Kokkos::View<DataType, Kokkos::LayoutRight, Space>;
   using Complex = Kokkos::complex<T>;
@@ -25,11 +26,11 @@ struct Arguments {
   View<Complex****> volume, images;
   View<Bracewell::HalfComplex****> half_volume;
   View<Complex*****> volumes;
-  Bracewell::Poses<T, Space::memory_space> poses;
-  Bracewell::Backprojection<T, Space::memory_space, 2> image_target;
-  Bracewell::Backprojection<T, Space::memory_space, 3> target;
-  Bracewell::BackprojectGradients<T, Space::memory_space, 2> image_gradients;
-  Bracewell::BackprojectGradients<T, Space::memory_space, 3> gradients;
+  Bracewell::Poses<T, Memory> poses;
+  Bracewell::Backprojection<T, Memory, 2> image_target;
+  Bracewell::Backprojection<T, Memory, 3> target;
+  Bracewell::BackprojectGradients<T, Memory, 2> image_gradients;
+  Bracewell::BackprojectGradients<T, Memory, 3> gradients;
 };
 
 template <class Kernel, class T, class Reconstruction, class Projections>
@@ -60,6 +61,11 @@ void every_operator(const Arguments<T>& a) {
 
 template void every_operator<Bracewell::Linear>(const Arguments<float>&);
 template void every_operator<Bracewell::CatmullRom>(const Arguments<double>&);
+
+// Builds for GPUs have operators of hosts, too. Visitors of their kernels are functions of hosts alone.
+void on_host(const Arguments<float, Kokkos::DefaultHostExecutionSpace>& a) {
+  Bracewell::backproject<Bracewell::Linear>(a.space, a.images, a.poses, a.target);
+}
 
 // Of four taps in float: only what reads a volume asks for both. Others have the taps (Catmull-Rom) or float (Lanczos).
 void project_with_splines(const Arguments<float>& a) {

@@ -19,7 +19,7 @@ using View = Kokkos::View<DataType, Kokkos::LayoutRight, Space>;
 
 template <class Values>
 bool holds(const Values& view, double expected) {
-  const auto host = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), view);
+  const auto host = Test::on_host(view);
   bool same = true;
   for (std::size_t i = 0; i < host.size(); ++i)
     same = same && Kokkos::real(host.data()[i]) == expected;

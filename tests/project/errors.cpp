@@ -54,7 +54,7 @@ struct Arguments {
     Kokkos::fence();
     bool same = true;
     const auto check = [&](const auto& view) {
-      const auto host = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), view);
+      const auto host = Test::on_host(view);
       for (std::size_t i = 0; i < host.size(); ++i)
         same = same && Kokkos::real(host.data()[i]) == untouched;
     };
@@ -327,8 +327,7 @@ TEST_CASE("memory of Views without a name lives as long as what refers to it") {
   const View<Complex****> again("again", 2, 3, 5, 4);
   Test::deep_copy(others, 1);
   project<Linear>(a.space, a.reconstruction, {.matrices = others}, again, a.options);
-  const auto one = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), a.projections),
-             two = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), again);
+  const auto one = Test::on_host(a.projections), two = Test::on_host(again);
   for (std::size_t i = 0; i < one.size(); ++i)
     CHECK(one.data()[i] == two.data()[i]);
 }

@@ -1,6 +1,7 @@
 // Expectation against brute force: plain loops in double over images, classes, poses, shifts and frequencies. Projections and
 // insertions of one image at one pose are those of `project` and `backproject` in double, which have tests of their own.
 
+#include "../deep_copy.hpp"
 #include "../page_examples.hpp"
 
 #include <bracewell/interpolation/linear.hpp>
@@ -35,11 +36,11 @@ void fill_with(const View<DataType>& view, const Make& make) {
   const auto host = Kokkos::create_mirror_view(view);
   for (size_t i = 0; i < host.size(); ++i)
     host.data()[i] = make(i);
-  Kokkos::deep_copy(view, host);
+  Test::deep_copy(view, host);
 }
 template <class ViewType>
 auto on_host(const ViewType& view) {
-  return Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), view);
+  return Test::on_host(view);
 }
 /// A View with the axes of another but the first: of its own, or of memory that there is.
 template <class ViewType, class From, class... Memories>
@@ -187,10 +188,10 @@ struct Outputs {
         data(Kokkos::create_mirror(p.space, p.data)), weight(Kokkos::create_mirror(p.space, p.weight)),
         shares("shares", p.sizes.images), candidates("candidates", p.sizes.images),
         shift_sums("shift_sums", p.sizes.images, 3), shell_sums("shell_sums", p.sizes.images, shells, 3) {
-    Kokkos::deep_copy(data, p.data);
-    Kokkos::deep_copy(weight, p.weight);
-    Kokkos::deep_copy(evidence, 7);
-    Kokkos::deep_copy(shell_sums, 7);
+    Test::deep_copy(data, p.data);
+    Test::deep_copy(weight, p.weight);
+    Test::deep_copy(evidence, 7);
+    Test::deep_copy(shell_sums, 7);
   }
 
   ExpectationResults<T, Memory, D> results(int N) const {
@@ -837,9 +838,9 @@ TEST_CASE("a projection that is the image is certain, and gives the image back")
     const double turns = -2 * M_PI * double(row * (c ? 3 : 1) + x * (c ? 0 : 2)) / n;
     return Kokkos::complex<double>(std::cos(turns), std::sin(turns));
   });
-  Kokkos::deep_copy(images, Kokkos::subview(references, Kokkos::pair(1, 2), Kokkos::ALL, Kokkos::ALL));
+  Test::deep_copy(images, Kokkos::subview(references, Kokkos::pair(1, 2), Kokkos::ALL, Kokkos::ALL));
   fill_with(matrices, [](size_t i) { return i % 3 == 0 ? 1. : 0.; });
-  Kokkos::deep_copy(noise, 0.01);
+  Test::deep_copy(noise, 0.01);
   Expectation<Space, double> step(space, {.images = 1, .shifts = 1, .height = n, .width = n}, {.radius = 3});
   step.set_images(space, {.spectra = images, .noise = noise});
   step.set_shifts(space, shifts);
@@ -906,7 +907,7 @@ TEST_CASE("candidates whose prior is zero do not count") {
     CHECK(on_host(found.poses)(0, rank) == 3);
   CHECK(on_host(found.candidates)(1) == 2 * 3);
 
-  Kokkos::deep_copy(priors, 0);
+  Test::deep_copy(priors, 0);
   const Outputs<float, 3> none(p, shells);
   step.run(p.space, p.reference(), poses, none.results(p.N));
   CHECK(on_host(none.evidence)(1) == -std::numeric_limits<double>::infinity());
@@ -943,13 +944,13 @@ TEST_CASE("no images, poses or shifts are no expectation") {
   CHECK(on_host(found.poses)(0, 0) == -1);
   CHECK(on_host(found.shell_sums)(0, 0, 0) == 0);
 
-  Kokkos::deep_copy(found.evidence, 7);
+  Test::deep_copy(found.evidence, 7);
   step.set_shifts(p.space, View<float**>("shifts", 0, 2));
   step.run(p.space, p.reference(), p.poses(), results);
   CHECK(on_host(found.evidence)(1) == -std::numeric_limits<double>::infinity());
 
   const View<float**> noise("noise", 1, 9);
-  Kokkos::deep_copy(noise, 1);
+  Test::deep_copy(noise, 1);
   step.set_images(p.space, {.spectra = View<Kokkos::complex<float>***>("images", 0, 6, 4), .noise = noise});
   results.log_evidence = View<double*>("evidence", 0);
   results.class_shares = View<float**>("shares", 0, 2);
@@ -1022,7 +1023,7 @@ TEST_CASE("wrong arguments of an expectation") {
         [&] { step.set_shifts(p.space, p.shifts, View<float*>("priors", 2)); });
   fails("::set_shifts: priors: expected finite values, none negative, found -1 at element 0", [&] {
     const View<float*> priors("priors", 3);
-    Kokkos::deep_copy(priors, -1);
+    Test::deep_copy(priors, -1);
     step.set_shifts(p.space, p.shifts, priors);
   });
   step.set_shifts(p.space, p.shifts);
@@ -1032,7 +1033,7 @@ TEST_CASE("wrong arguments of an expectation") {
         [&] { run([](auto& poses, auto&) { poses.matrices = View<float***>("matrices", 5, 2, 3); }); });
   fails("::run: poses.matrices: expected finite values, found nan at element 0", [&] {
     const View<float***> matrices("matrices", 5, 3, 3);
-    Kokkos::deep_copy(matrices, nan);
+    Test::deep_copy(matrices, nan);
     run([&](auto& poses, auto&) { poses.matrices = matrices; });
   });
   fails("::run: poses.priors: expected [2, 5], found [3, 5]",
@@ -1073,8 +1074,8 @@ TEST_CASE("the page's expectation") {
       class_shares("class_shares", N, K), posteriors("posteriors", N, 3);
   const View<int**> classes("classes", N, 3), poses("poses", N, 3), best_shifts("shifts", N, 3);
   const View<double*> evidence("evidence", N);
-  Kokkos::deep_copy(variances, 1);
-  Kokkos::deep_copy(ctf, 1);
+  Test::deep_copy(variances, 1);
+  Test::deep_copy(ctf, 1);
   fill_with(matrices, [](size_t i) { return i % 4 == 0 ? 1.f : 0.f; });
   // [expectation
   Expectation<Space> step(space, {.images = N, .shifts = S, .height = n, .width = n, .best = 3},

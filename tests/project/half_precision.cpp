@@ -1,5 +1,6 @@
 // Reconstructions stored in half precision: the conversions, and what rounding does to projections.
 
+#include "../deep_copy.hpp"
 #include "problems.hpp"
 
 #include <bracewell/project/project.hpp>
@@ -35,13 +36,13 @@ View<DataType> upload(const std::vector<Value>& values, const View<DataType>& vi
   const auto host = Kokkos::create_mirror_view(view);
   REQUIRE(host.size() == values.size());
   std::copy(values.begin(), values.end(), host.data());
-  Kokkos::deep_copy(view, host);
+  Test::deep_copy(view, host);
   return view;
 }
 
 template <class DataType>
 std::vector<Complex> download(const View<DataType>& view) {
-  const auto host = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), view);
+  const auto host = Test::on_host(view);
   return {host.data(), host.data() + host.size()};
 }
 
@@ -172,14 +173,14 @@ TEST_CASE("gradients of poses from half precision are those of what it holds") {
     const View<double****> changed("changed", 1, poses, 3, 3);
     Bracewell::project(space, reconstruction, {.matrices = upload(at, changed)}, projections, options);
     space.fence();
-    const auto host = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), projections);
+    const auto host = Test::on_host(projections);
     double sum = 0;
     for (std::size_t i = 0; i < slopes.size(); ++i)
       sum += slopes[i].real() * host.data()[i].real() + slopes[i].imag() * host.data()[i].imag();
     return sum;
   };
   const std::vector<double> here(elements.begin(), elements.end());
-  const auto found = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), found_view);
+  const auto found = Test::on_host(found_view);
   double difference = 0, size = 0;
   for (std::size_t i = 0; i < here.size(); ++i) {
     auto above = here, below = here;

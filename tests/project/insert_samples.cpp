@@ -1,5 +1,6 @@
 // insert_samples beside Inserter::add one by one, which building_blocks.cpp compares with definitions.
 
+#include "../deep_copy.hpp"
 #include "building_blocks.hpp"
 
 #include <bracewell/interpolation/catmull_rom.hpp>
@@ -19,7 +20,7 @@ template <class Value>
 using View = Kokkos::View<Value, Kokkos::LayoutRight, Kokkos::HostSpace>;
 template <class AnyView>
 auto on_device(const AnyView& view) {
-  return Kokkos::create_mirror_view_and_copy(Device::memory_space(), view);
+  return Test::on_device(view);
 }
 template <class T>
 constexpr double rounding = sizeof(T) == 4 ? 1e-5 : 1e-12;
@@ -83,8 +84,8 @@ void insert_many(std::int64_t poses, int n, int N, bool shifted, KernelWeights k
   const auto shifts_there = on_device(shifts);
   const HalfSpectrum<T, 3> first(all_data.data(), volume);
   const auto sum = [&](const auto& copied, auto total) {
-    const auto here = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), copied);
-    Kokkos::deep_copy(total, typename decltype(total)::value_type(0));
+    const auto here = Test::on_host(copied);
+    Test::deep_copy(total, typename decltype(total)::value_type(0));
     for (int c = 0; c < copies; ++c)
       for (std::int64_t i = 0; i < size; ++i)
         total(i) += here(c, i);
@@ -110,7 +111,7 @@ void insert_many(std::int64_t poses, int n, int N, bool shifted, KernelWeights k
   close(sum(all_data, View<Complex*>("sum", size)), data);
   close(sum(all_weights, View<T*>("sum", size)), weight);
 
-  Kokkos::deep_copy(all_data, Complex(0));
+  Test::deep_copy(all_data, Complex(0));
   insert_samples(
       space, "plain", box, poses, matrices_there.data(), shifted ? shifts_there.data() : no_shifts,
       oversampling, Inserter<Kernel, T, 3, mates>(first),

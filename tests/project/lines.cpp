@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Sums along lines in real space: against closed forms, sums in long-hand, transposes and finite differences.
 
+#include "../deep_copy.hpp"
 #include "../page_examples.hpp"
 
 #include <bracewell/project/project_lines.hpp>
@@ -24,7 +25,7 @@ using View = Kokkos::View<Value, Kokkos::LayoutRight, Kokkos::HostSpace>;
 
 template <class AnyView>
 auto on_device(const AnyView& view) {
-  return Kokkos::create_mirror_view_and_copy(Device::memory_space(), view);
+  return Test::on_device(view);
 }
 
 template <class AnyView>
@@ -78,13 +79,13 @@ struct Problem {
     const auto from = on_device(volume), to = on_device(images), rotations = on_device(matrices);
     const auto moves = on_device(shifts);
     project_lines(Device(), from, {.matrices = rotations, .shifts = moves}, to);
-    Kokkos::deep_copy(images, to);
+    Test::deep_copy(images, to);
   }
   void backproject() {
     const auto from = on_device(images), to = on_device(volume), rotations = on_device(matrices);
     const auto moves = on_device(shifts);
     backproject_lines(Device(), from, {.matrices = rotations, .shifts = moves}, to);
-    Kokkos::deep_copy(volume, to);
+    Test::deep_copy(volume, to);
   }
   const T* matrix(std::size_t batch, std::size_t pose) const {
     return &matrices(matrices.extent(0) == 1 ? 0 : batch, pose, 0, 0);
@@ -182,7 +183,7 @@ TEST_CASE("without a pose an image is the sum along z, whatever the sizes") {
       matrices(0, 0, d, d) = 1;
     const auto from = on_device(volume), to = on_device(images), poses = on_device(matrices);
     project_lines(Device(), from, {.matrices = poses}, to);
-    Kokkos::deep_copy(images, to);
+    Test::deep_copy(images, to);
     for (int y = 0; y < size[1]; ++y)
       for (int x = 0; x < size[2]; ++x) {
         float sum = 0;
@@ -219,7 +220,7 @@ TEST_CASE("projections of a Gaussian blob converge to its line integrals, quadra
     const auto from = on_device(volume), to = on_device(images), poses = on_device(matrices);
     const auto moves = on_device(shifts);
     project_lines(Device(), from, {.matrices = poses, .shifts = moves}, to);
-    Kokkos::deep_copy(images, to);
+    Test::deep_copy(images, to);
     double squares = 0, norm = 0;
     for (std::size_t p = 0; p < 6; ++p) {
       double seen[2]; // where the centre is in the image: by the transposed rotation
@@ -254,17 +255,17 @@ TEST_CASE("gradients of poses are finite differences of the definition") {
       const View<double****> of_matrices("of_matrices", problem.matrices.layout()),
           sum("sum", problem.volume.layout());
       const View<double***> of_shifts("of_shifts", problem.shifts.layout());
-      Kokkos::deep_copy(sum, 7); // overwritten
-      Kokkos::deep_copy(of_matrices, 7);
+      Test::deep_copy(sum, 7); // overwritten
+      Test::deep_copy(of_matrices, 7);
       const auto volume = on_device(problem.volume), cotangent = on_device(problem.images);
       const auto matrices = on_device(problem.matrices), slopes = on_device(of_matrices);
       const auto gradient = on_device(sum);
       const auto shifts = on_device(problem.shifts), moves = on_device(of_shifts);
       project_lines_gradients(Device(), volume, {.matrices = matrices, .shifts = shifts}, cotangent,
                               {.volume = gradient, .matrices = slopes, .shifts = moves});
-      Kokkos::deep_copy(of_matrices, slopes);
-      Kokkos::deep_copy(of_shifts, moves);
-      Kokkos::deep_copy(sum, gradient);
+      Test::deep_copy(of_matrices, slopes);
+      Test::deep_copy(of_shifts, moves);
+      Test::deep_copy(sum, gradient);
       Problem<double> back = problem;
       back.volume = View<double****>("zero", problem.volume.layout());
       back.backproject();
@@ -315,7 +316,7 @@ TEMPLATE_TEST_CASE("poses without lines spoil their own images only, and add not
     CAPTURE(wrong, rows, from, to);
     Problem<TestType> spoiled = good;
     spoiled.matrices = View<TestType****>("matrices", 1, 3, 3, 3);
-    Kokkos::deep_copy(spoiled.matrices, good.matrices);
+    Test::deep_copy(spoiled.matrices, good.matrices);
     spoiled.images = View<TestType****>("images", 1, 3, 6, 8);
     for (std::size_t row = 0; row < rows; ++row)
       for (std::size_t column = from; column < to; ++column)
@@ -330,7 +331,7 @@ TEMPLATE_TEST_CASE("poses without lines spoil their own images only, and add not
     sum.images = View<TestType****>("images", 1, 3, 6, 8);
     without.images = View<TestType****>("images", 1, 3, 6, 8);
     fill_random(sum.images, 4);
-    Kokkos::deep_copy(without.images, sum.images);
+    Test::deep_copy(without.images, sum.images);
     for (std::size_t i = 48; i < 96; ++i)
       without.images.data()[i] = 0;
     sum.volume = View<TestType****>("volume", 1, 6, 5, 7);
@@ -343,14 +344,14 @@ TEMPLATE_TEST_CASE("poses without lines spoil their own images only, and add not
     const auto volume = on_device(good.volume), cotangent = on_device(sum.images),
                matrices = on_device(spoiled.matrices), slopes = on_device(of_matrices);
     project_lines_gradients(Device(), volume, {.matrices = matrices}, cotangent, {.matrices = slopes});
-    Kokkos::deep_copy(of_matrices, slopes);
+    Test::deep_copy(of_matrices, slopes);
     for (std::size_t i = 0; i < 27; ++i)
       CHECK(std::isnan(of_matrices.data()[i]) == (i / 9 == 1));
   }
   for (const TestType wrong : {TestType(NAN), infinity, huge}) {
     Problem<TestType> spoiled = good;
     spoiled.shifts = View<TestType***>("shifts", 1, 3, 2);
-    Kokkos::deep_copy(spoiled.shifts, good.shifts);
+    Test::deep_copy(spoiled.shifts, good.shifts);
     spoiled.shifts(0, 1, 1) = wrong;
     spoiled.images = View<TestType****>("images", 1, 3, 6, 8);
     spoiled.project();
@@ -380,11 +381,11 @@ TEST_CASE("empty problems, and arguments that do not fit") {
   const Kokkos::View<float***, Kokkos::LayoutRight, Device> shifts("shifts", 2, 3, 2), wide("wide", 2, 3, 3);
   project_lines(space, volume, {.matrices = no_matrices}, none);
   backproject_lines(space, none, {.matrices = no_matrices}, volume);
-  Kokkos::deep_copy(three, 7);
+  Test::deep_copy(three, 7);
   project_lines_gradients(
       space, volume, {.matrices = no_matrices}, none,
       {.volume = Kokkos::subview(three, std::pair(0, 1), Kokkos::ALL, Kokkos::ALL, Kokkos::ALL)});
-  const auto host = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), three);
+  const auto host = Test::on_host(three);
   CHECK((host(0, 3, 4, 5) == 0 && host(1, 0, 0, 0) == 7));
 
   using Catch::Matchers::ContainsSubstring;

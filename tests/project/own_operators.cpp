@@ -1,5 +1,6 @@
 // Operators made of building blocks, and kernels of one's own in the library's operators.
 
+#include "../deep_copy.hpp"
 #include "kernel_definitions.hpp"
 
 #include <bracewell/project/backproject.hpp>
@@ -26,7 +27,7 @@ using View = Kokkos::View<Value, Kokkos::LayoutRight, Kokkos::HostSpace>;
 /// The same View where there is no other memory.
 template <class AnyView>
 auto on_device(const AnyView& view) {
-  return Kokkos::create_mirror_view_and_copy(Device::memory_space(), view);
+  return Test::on_device(view);
 }
 
 /// A period of a raised cosine, of any width.
@@ -102,8 +103,8 @@ void check_page(int N, int n) {
   const ProjectionOptions options{.oversampling = p.oversampling, .radius = n / 2.};
   const Poses<T, Device::memory_space> poses{.matrices = all_matrices, .shifts = all_shifts};
   const auto near = [](const auto& a, const auto& b, double tolerance) {
-    const auto host_a = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), a);
-    const auto host_b = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), b);
+    const auto host_a = Test::on_host(a);
+    const auto host_b = Test::on_host(b);
     double squares = 0, norm = 0;
     for (std::size_t i = 0; i < b.size(); ++i) {
       squares += std::pow(Kokkos::abs(host_a.data()[i] - host_b.data()[i]), 2);
@@ -124,9 +125,9 @@ void check_page(int N, int n) {
   const Page::View<Complex****, Device> all("copies", copies, N, N, N / 2 + 1);
   Page::backproject<Kernel, Device, T>(space, flat(images), p.box(), matrices, shifts, oversampling,
                                        HalfSpectrum<T, 3>(all.data(), access.layout));
-  const auto of_threads = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), all);
+  const auto of_threads = Test::on_host(all);
   const auto total = Kokkos::create_mirror_view(sum);
-  Kokkos::deep_copy(total, Complex(0));
+  Test::deep_copy(total, Complex(0));
   for (int c = 0; c < copies; ++c)
     for (std::size_t i = 0; i < total.size(); ++i)
       total.data()[i] += of_threads.data()[c * total.size() + i];
@@ -185,7 +186,7 @@ GaussianErrors gaussian_errors(int n) {
   const auto poses = on_device(matrices);
   const auto found = on_device(images);
   project(space, reference, {.matrices = poses}, found, {.radius = n / 2 - 1.});
-  Kokkos::deep_copy(images, found);
+  Test::deep_copy(images, found);
   // The blob is a product over axes, and so are its sums.
   const int N = 2 * n;
   std::vector<Double> spectrum[3];

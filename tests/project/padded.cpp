@@ -1,6 +1,8 @@
 // Sampling padded copies of reconstructions against sampling what is stored: all precisions, spectra that are not
 // Hermitian on self-mated columns, poses of all kinds; and PreparedReference, which makes such copies.
 
+#include "../deep_copy.hpp"
+
 #include <bracewell/interpolation/cubic_bspline.hpp>
 #include <bracewell/interpolation/linear.hpp>
 #include <bracewell/project/backproject.hpp>
@@ -30,7 +32,7 @@ View<Value> filled(std::int64_t count, const Make& make) {
   const auto host = Kokkos::create_mirror_view(values);
   for (std::int64_t i = 0; i < count; ++i)
     host(i) = make(i);
-  Kokkos::deep_copy(values, host);
+  Test::deep_copy(values, host);
   return values;
 }
 
@@ -124,8 +126,7 @@ void compare(int N, int n, bool ewald, bool hole = false) {
   Impl::SamplePadded<Kernel, T, M, D, Impl::Mates::Single, Stored>(samples, copies.spectra, copied.data())
       .launch(space, "copied");
 
-  const auto a = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), direct),
-             b = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), copied);
+  const auto a = Test::on_host(direct), b = Test::on_host(copied);
   // Positions of the enlarged pose, up to 20 n, are rounded in three operations, in an order of each kernel's own;
   // values change by up to 2 along an element.
   const double rounding = 20. * n * 3 * std::numeric_limits<T>::epsilon() / 2 * 2;
@@ -150,8 +151,7 @@ void compare(int N, int n, bool ewald, bool hole = false) {
 
 template <class Value>
 double relative_difference(const View<Value>& found, const View<Value>& expected) {
-  const auto a = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), found),
-             b = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), expected);
+  const auto a = Test::on_host(found), b = Test::on_host(expected);
   double difference = 0, sum = 0;
   for (std::size_t i = 0; i < a.size(); ++i) {
     difference += std::pow(double(Kokkos::abs(a(i) - b(i))), 2);
@@ -256,7 +256,7 @@ void check_prepared(double tolerance) {
   std::uniform_real_distribution<T> random(-1, 1);
   const auto fill = [&](auto view, double scale = 1) {
     const View<T> flat(reinterpret_cast<T*>(view.data()), view.size() * sizeof(view.data()[0]) / sizeof(T));
-    Kokkos::deep_copy(
+    Test::deep_copy(
         flat, filled<T>(std::int64_t(flat.size()), [&](std::int64_t) { return T(scale) * random(engine); }));
     return view;
   };

@@ -1,5 +1,7 @@
 // Padded copies of spectra: every entry holds what periodicity and Hermitian symmetry give there, once.
 
+#include "../deep_copy.hpp"
+
 #include <bracewell/half.hpp>
 #include <bracewell/project/detail/sampling/padded_copy.hpp>
 
@@ -59,12 +61,12 @@ void check(const HalfSpectrumLayout<D>& layout) {
   const auto host = Kokkos::create_mirror_view(stored);
   for (std::int64_t i = 0; i < batches * elements; ++i)
     host(i) = Value(numbered(i));
-  Kokkos::deep_copy(stored, host);
+  Test::deep_copy(stored, host);
   const Kokkos::View<typename Order::Entry*, Space> entries("entries", batches * order.size);
   copy_to_padded<Mates::Single>(Space(), "copy", layout, StoredSpectra<Value>{stored.data(), elements},
                                 batches, PaddedSpectra<Value, D, width>{entries.data(), order, false});
 
-  const auto copied = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), entries);
+  const auto copied = Test::on_host(entries);
   std::set<std::int64_t> places;
   bool equal = true, inside = true;
   std::int64_t count = 0;

@@ -1,5 +1,6 @@
 // Half spectra and images at lists of points: against sums of the definition, and finite differences of them.
 
+#include "../deep_copy.hpp"
 #include "kernel_definitions.hpp"
 
 #include <bracewell/project/points.hpp>
@@ -26,7 +27,7 @@ using View = Kokkos::View<Value, Kokkos::LayoutRight, Kokkos::HostSpace>;
 /// The same View where there is no other memory.
 template <class AnyView>
 auto on_device(const AnyView& view) {
-  return Kokkos::create_mirror_view_and_copy(Device::memory_space(), view);
+  return Test::on_device(view);
 }
 
 /// An image or volume of random numbers that is zero outside.
@@ -114,11 +115,11 @@ void check_points(const Grids& grids, const View& grid, const View& target, cons
   const auto factors = on_device(amplitudes), sampled = on_device(values);
   const auto from = on_device(grid);
   sample<Kernel>(space, as_argument(from), at, sampled, options);
-  Kokkos::deep_copy(values, sampled);
-  Kokkos::deep_copy(target, Value(0));
+  Test::deep_copy(values, sampled);
+  Test::deep_copy(target, Value(0));
   const auto to = on_device(target);
   insert<Kernel>(space, factors, at, as_argument(to), options);
-  Kokkos::deep_copy(target, to);
+  Test::deep_copy(target, to);
   double left = 0, right = 0;
   for (std::size_t i = 0; i < grid.size(); ++i)
     right += real_product(wide(grid.data()[i]), wide(target.data()[i]));
@@ -126,9 +127,9 @@ void check_points(const Grids& grids, const View& grid, const View& target, cons
   const auto sums = on_device(of_grid);
   sample_gradients<Kernel>(space, as_argument(from), at, factors,
                            {.values = sampled, .grid = as_argument(sums), .points = slopes}, options);
-  Kokkos::deep_copy(of_grid, sums);
-  Kokkos::deep_copy(same, sampled);
-  Kokkos::deep_copy(of_points, slopes);
+  Test::deep_copy(of_grid, sums);
+  Test::deep_copy(same, sampled);
+  Test::deep_copy(of_points, slopes);
   for (std::size_t i = 0; i < grid.size(); ++i)
     CHECK(std::abs(wide(of_grid.data()[i]) - wide(target.data()[i])) < 20 * rounding<T>);
   for (int b = 0; b < batches; ++b)
@@ -147,7 +148,7 @@ void check_points(const Grids& grids, const View& grid, const View& target, cons
   const auto slopes_again = on_device(again);
   insert_gradients<Kernel>(space, factors, at, as_argument(from), {.values = sampled, .points = slopes_again},
                            options);
-  Kokkos::deep_copy(again, slopes_again);
+  Test::deep_copy(again, slopes_again);
   for (int set = 0; set < (shared_points ? 1 : batches); ++set)
     for (int i = 0; i < count; ++i)
       for (int d = 0; d < D; ++d) {
@@ -241,10 +242,10 @@ TEST_CASE("points that are no numbers, empty lists, and arguments that do not fi
       of_points("of_points", 2, 3, 2);
   const View<Kokkos::complex<double>**> values("values", 2, 3), no_values("no_values", 2, 0);
   const View<double**> reals("reals", 2, 3), fewer("fewer", 2, 2);
-  Kokkos::deep_copy(grid, Kokkos::complex<double>(1));
-  Kokkos::deep_copy(image, 1);
-  Kokkos::deep_copy(values, Kokkos::complex<double>(1));
-  Kokkos::deep_copy(reals, 1);
+  Test::deep_copy(grid, Kokkos::complex<double>(1));
+  Test::deep_copy(image, 1);
+  Test::deep_copy(values, Kokkos::complex<double>(1));
+  Test::deep_copy(reals, 1);
   points(0, 1, 0) = NAN;
   points(1, 2, 1) = INFINITY;
   points(0, 2, 0) = 1e300;
@@ -267,9 +268,9 @@ TEST_CASE("points that are no numbers, empty lists, and arguments that do not fi
   CHECK((std::isnan(reals(0, 1)) && std::isnan(reals(1, 2)) && reals(0, 2) == 0));
   sample(space, grid, none, no_values);
   insert(space, no_values, none, grid);
-  Kokkos::deep_copy(of_points, 7);
+  Test::deep_copy(of_points, 7);
   const View<Kokkos::complex<double>***> of_grid("of_grid", 1, 8, 5);
-  Kokkos::deep_copy(of_grid, Kokkos::complex<double>(7));
+  Test::deep_copy(of_grid, Kokkos::complex<double>(7));
   sample_gradients(space, grid, none, no_values, {.grid = of_grid});
   CHECK(sum(of_grid) == 0);
 

@@ -1,6 +1,7 @@
 // The kernels of GPUs that work in scratch memory, on GPUs and on hosts, for problems of all kinds: against
 // the definition.
 
+#include "../deep_copy.hpp"
 #include "problems.hpp"
 
 #include <bracewell/project/detail/insertion/insert_owned_gpu.hpp>
@@ -29,11 +30,11 @@ struct Copy {
 
   explicit Copy(Tensor<Value>& source)
       : tensor(source), values(Kokkos::view_alloc("copy", Kokkos::WithoutInitializing), source.size()) {
-    Kokkos::deep_copy(values, host());
+    Test::deep_copy(values, host());
   }
   explicit Copy(const Tensor<Value>& source) : Copy(const_cast<Tensor<Value>&>(source)) {}
 
-  void fetch() { Kokkos::deep_copy(host(), values); }
+  void fetch() { Test::deep_copy(host(), values); }
 
   template <class Element = Value>
   Bracewell::Array<Element, Space::memory_space> array() const {

@@ -54,6 +54,15 @@ void for_each_position(const HalfSpectrumLayout<Dim>& layout, const Visit& visit
   }
 }
 
+/// Adds numbers to neighbours in memory.
+struct AddRun {
+  template <std::size_t Count>
+  KOKKOS_FUNCTION void operator()(Complex* address, const Complex (&run)[Count]) const {
+    for (const Complex& one : run)
+      *address++ += one;
+  }
+};
+
 template <class Kernel, int Dim, Mates mates>
 void check_transposes(const HalfSpectrumLayout<Dim>& layout) {
   const auto source = spectrum(layout.elements(), 3);
@@ -63,10 +72,7 @@ void check_transposes(const HalfSpectrumLayout<Dim>& layout) {
     REQUIRE(stencil.place(layout, q, true));
     const Complex value(0.3, -1.7);
     std::vector<Complex> scattered(layout.elements());
-    stencil.scatter(scattered.data(), value, [](Complex* address, const auto& run) {
-      for (const Complex& one : run)
-        *address++ += one;
-    });
+    stencil.scatter(scattered.data(), value, AddRun());
     const Complex gathered = stencil.gather(source.data());
     Complex gradient[Dim];
     worst = std::max(worst, Kokkos::abs(stencil.gather(source.data(), gradient) - gathered));

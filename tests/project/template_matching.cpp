@@ -2,6 +2,7 @@
 // tomograms. The number of false positives in noise is that of the threshold's equation. Molecules of Gaussian atoms, drawn in
 // closed form, are found. The missing wedge is made by sums in double.
 
+#include "../deep_copy.hpp"
 #include "../page_examples.hpp"
 
 #include <bracewell/project/prepare_map.hpp>
@@ -37,11 +38,11 @@ void fill_with(const View<DataType>& view, const Make& make) {
   const auto host = Kokkos::create_mirror_view(view);
   for (size_t i = 0; i < host.size(); ++i)
     host.data()[i] = make(i);
-  Kokkos::deep_copy(view, host);
+  Test::deep_copy(view, host);
 }
 template <class ViewType>
 auto on_host(const ViewType& view) {
-  return Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), view);
+  return Test::on_host(view);
 }
 
 /// Rotations by three angles at random; not by the library.
@@ -796,7 +797,7 @@ TEST_CASE("Template matching refuses what does not fit", "[project]") {
   const auto micrograph = noise<float>(20, 24, 1);
   CHECK_THROWS_WITH(matching.set_micrograph(space, noise<float>(24, 20, 1)), says("[20, 24]"));
   const View<float**> constant("constant", 20, 24);
-  Kokkos::deep_copy(constant, 7.f);
+  Test::deep_copy(constant, 7.f);
   CHECK_THROWS_WITH(matching.set_micrograph(space, constant), says("a constant"));
   const auto damaged = noise<float>(20, 24, 1);
   fill_with(damaged, [](size_t i) { return i == 33 ? std::nanf("") : float(i % 7); });

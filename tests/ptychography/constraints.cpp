@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // What a user knows of object, probe and positions: limits, supports, smoothness, affine maps; and which loss counts suit.
 
+#include "../deep_copy.hpp"
 #include "solver_plan.hpp"
 #include "support.hpp"
 
@@ -22,10 +23,10 @@ Solver make(const Experiment<double>& e, const PtychographySolverOptions& option
                     {.loss = PatternLoss::Amplitude, .scale = PatternScale::None});
   loss.set_patterns(e.space, 0, e.patterns);
   Solver solver(e.space, shape, std::move(loss), options);
-  Kokkos::deep_copy(e.space, solver.amplitude(), 1.0);
-  Kokkos::deep_copy(e.space, solver.probe(), e.probe);
+  Test::deep_copy(e.space, solver.amplitude(), 1.0);
+  Test::deep_copy(e.space, solver.probe(), e.probe);
   if (relaxation > 0)
-    Kokkos::deep_copy(e.space, solver.relaxation(), Complex(0.1, 0.2));
+    Test::deep_copy(e.space, solver.relaxation(), Complex(0.1, 0.2));
   return solver;
 }
 
@@ -310,12 +311,12 @@ TEST_CASE("few counts are compared by Poisson's loss, others by amplitudes") {
     host(j, 3, 4) = 1000; // sum m^2 / sum m is above 800
   CHECK(choose() == PatternLoss::Amplitude);
   const View<double**> mask("mask", n, n);
-  Kokkos::deep_copy(mask, 1.0);
-  Kokkos::deep_copy(Kokkos::subview(mask, 3, 4), 0.0);
+  Test::deep_copy(mask, 1.0);
+  Test::deep_copy(Kokkos::subview(mask, 3, 4), 0.0);
   CHECK(choose(mask) == PatternLoss::Poisson);
   const View<double***> masks("masks", count, n, n);
-  Kokkos::deep_copy(masks, 1.0);
-  Kokkos::deep_copy(Kokkos::subview(masks, Kokkos::ALL, 3, 4), 0.0);
+  Test::deep_copy(masks, 1.0);
+  Test::deep_copy(Kokkos::subview(masks, Kokkos::ALL, 3, 4), 0.0);
   CHECK(choose(masks) == PatternLoss::Poisson);
   host(5, 0, 0) = 2.5; // no number of counts
   CHECK(choose(masks) == PatternLoss::Amplitude);
@@ -336,8 +337,8 @@ TEST_CASE("few counts are compared by Poisson's loss, others by amplitudes") {
   CHECK(others.projections_first > 0);
   CHECK(options.object_rate == others.object_rate / 2);
   Solver solver(space, shape, std::move(loss), options);
-  Kokkos::deep_copy(space, solver.amplitude(), 1.0);
-  Kokkos::deep_copy(space, solver.probe(), Complex(0.2, 0.1));
+  Test::deep_copy(space, solver.amplitude(), 1.0);
+  Test::deep_copy(space, solver.probe(), Complex(0.2, 0.1));
   solver.step(space);
   CHECK(std::isfinite(solver.losses(space).back()));
 }

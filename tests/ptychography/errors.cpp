@@ -335,7 +335,8 @@ TEST_CASE("the path that a plan will take can be asked") {
   for (const auto& options : {plain, PtychographyOptions{.counts = 10, .path = PatternPath::General},
                               PtychographyOptions{.counts = 10, .reduced_grid = true}}) {
     const TestLoss<float> model(e.space, shape, e.positions(), options);
-    CHECK(model.is_fused() == (path_with<TestDetectors>(shape, options) == PatternPath::Fused));
+    const auto path = choose_pattern_path<Space, float, TestStorage<float>>(shape, options);
+    CHECK(model.is_fused() == (path == PatternPath::Fused));
     CHECK(model.compared_detector() == compared_detector(shape, options));
   }
 }

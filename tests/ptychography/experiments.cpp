@@ -1,6 +1,7 @@
 // What experiments bring beside one probe at whole positions of a thin object: gradients of positions, windows that
 // move, factors, a background, relaxation, slices. In double against differences and direct sums.
 
+#include "../deep_copy.hpp"
 #include "../tools/checks.hpp"
 #include "solver_plan.hpp"
 #include "support.hpp"
@@ -262,8 +263,8 @@ TEST_CASE(
   CHECK(on_host(value)() == model.loss());
   const View<double**> all("gradient", Model::count, 2), some("gradient", Model::count, 2);
   const View<int*> subset("subset", 2);
-  Kokkos::deep_copy(Kokkos::subview(subset, 0), 3);
-  Kokkos::deep_copy(Kokkos::subview(subset, 1), 1);
+  Test::deep_copy(Kokkos::subview(subset, 0), 3);
+  Test::deep_copy(Kokkos::subview(subset, 1), 1);
   Test::deep_copy(some, -7.0);
   model.plan.evaluate(model.space, model.inputs(), {.position_gradient = all});
   model.plan.evaluate(model.space, model.inputs(), {.position_gradient = some}, subset);
@@ -316,7 +317,7 @@ TEST_CASE("windows move when positions have gone too far, to those of a new plan
   };
   CHECK(same(gradient, expected_gradient));
   CHECK(same(positions, expected_positions));
-  Kokkos::deep_copy(Kokkos::subview(model.positions, 2, 1), NAN);
+  Test::deep_copy(Kokkos::subview(model.positions, 2, 1), NAN);
   CHECK_THROWS_WITH(
       model.plan.move_windows(model.space, model.positions),
       "Bracewell::PtychographyLoss::move_windows: positions: expected finite numbers, found nan "
@@ -620,7 +621,7 @@ TEST_CASE("a solver takes Adam's steps on the gradients of slices, relaxation, f
   CHECK(same(solver.background_roots(), roots));
   // A step more from its state is the step of a solver that goes on, of a part of the patterns, too.
   const View<int*> subset("subset", 2);
-  Kokkos::deep_copy(Kokkos::subview(subset, 0), 2);
+  Test::deep_copy(Kokkos::subview(subset, 0), 2);
   const auto state = solver.state(space);
   TestSolver other = make();
   other.restore(space, state);

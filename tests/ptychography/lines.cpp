@@ -2,6 +2,7 @@
 // sizes with every kind of passes, modes, positions between pixels, masks, weights, losses, scales and subsets, and
 // everything that a plan may ask for.
 
+#include "../deep_copy.hpp"
 #include "../tools/checks.hpp"
 #include "support.hpp"
 
@@ -30,7 +31,7 @@ template <class T>
 std::vector<PatternPath> paths_over_lines(const PtychographyShape& shape, PtychographyOptions options) {
   std::vector<PatternPath> paths = {PatternPath::Lines};
   options.path = PatternPath::KnownLines;
-  if (choose_pattern_path<Space, T, Impl::CompiledWith<T, LinesOnHosts<T>>>(shape, options) == options.path)
+  if (choose_pattern_path<Space, T, TestStorage<T, LinesOnHosts<T>>>(shape, options) == options.path)
     paths.push_back(options.path);
   return paths;
 }
@@ -63,8 +64,8 @@ void test_settings(const Experiment<double>& e) {
     m.data()[k] = k % 7 == 3 ? 0 : 1;
     w.data()[k] = k % 5 == 0 ? 0 : 0.25 * (k % 4 + 1);
   }
-  Kokkos::deep_copy(mask, m);
-  Kokkos::deep_copy(weights, w);
+  Test::deep_copy(mask, m);
+  Test::deep_copy(weights, w);
   for (const auto loss : {PatternLoss::LeastSquares, PatternLoss::Amplitude, PatternLoss::Poisson})
     for (const auto scale : {PatternScale::PerPattern, PatternScale::None}) {
       PtychographyOptions options{.loss = loss, .scale = scale, .counts = 10, .background = 0.1};
@@ -83,7 +84,7 @@ void test_without_light(const Experiment<T>& e) {
   const auto host = Kokkos::create_mirror_view(weights);
   for (int k = 0; k < e.n * e.n; ++k)
     host.data()[k] = k % 5 == 0 ? T(0) : T(0.25 * (k % 4 + 1));
-  Kokkos::deep_copy(weights, host);
+  Test::deep_copy(weights, host);
   for (const auto loss : {PatternLoss::LeastSquares, PatternLoss::Amplitude, PatternLoss::Poisson})
     for (const auto scale : {PatternScale::PerPattern, PatternScale::None})
       for (const auto kind : {PixelWeights::None, PixelWeights::PerPixel}) {
@@ -99,11 +100,11 @@ void test_without_light(const Experiment<T>& e) {
 }
 
 void test_groups(const Experiment<double>& e) {
-  Kokkos::deep_copy(Kokkos::subview(e.patterns, 2, Kokkos::ALL, Kokkos::ALL), 0.0);
+  Test::deep_copy(Kokkos::subview(e.patterns, 2, Kokkos::ALL, Kokkos::ALL), 0.0);
   const View<int*> subset("subset", 3);
   const auto list = Kokkos::create_mirror_view(subset);
   list(0) = 4, list(1) = 2, list(2) = 0;
-  Kokkos::deep_copy(subset, list);
+  Test::deep_copy(subset, list);
   for (const std::size_t workspace : {std::size_t(1), std::size_t(160) << 20}) {
     PtychographyOptions options{.counts = 10, .workspace_bytes = workspace};
     compare_paths(e, options);
@@ -120,7 +121,7 @@ template <class T>
 void compare_everything(const Experiment<T>& e, PtychographyOptions options, int relaxation = 0,
                         const View<T**>& weights = {}) {
   using Complex = Kokkos::complex<T>;
-  using Plan = PtychographyLoss<Space, T, Impl::CompiledWith<T, LinesOnHosts<T>>>;
+  using Plan = PtychographyLoss<Space, T, TestStorage<T, LinesOnHosts<T>>>;
   INFO("m " << e.m << " n " << e.n << " modes " << e.modes << " relaxation " << relaxation << " loss "
             << int(options.loss) << " scale " << int(options.scale) << " near "
             << bool(options.fresnel_number) << " slices " << options.slice_fresnel_numbers.size() + 1
@@ -131,7 +132,7 @@ void compare_everything(const Experiment<T>& e, PtychographyOptions options, int
     const auto host = Kokkos::create_mirror_view(view);
     for (std::size_t i = 0; i < host.size(); ++i)
       host.data()[i] = make(i);
-    Kokkos::deep_copy(view, host);
+    Test::deep_copy(view, host);
   };
   const View<double**> positions("positions", e.count, 2);
   real(positions, [&](std::size_t i) { return e.places[i / 2][i % 2] + 0.8 * (uniform(engine) - 0.5); });
@@ -166,7 +167,7 @@ void compare_everything(const Experiment<T>& e, PtychographyOptions options, int
     const auto ask = [&](bool asked, auto& output, const auto& view) {
       if (asked)
         output = view;
-      Kokkos::deep_copy(view, -7.0); // every element must be written
+      Test::deep_copy(view, -7.0); // every element must be written
     };
     if (options.refine_positions)
       inputs.positions = positions;
@@ -299,7 +300,7 @@ View<int*> without_order(int count) {
   const auto list = Kokkos::create_mirror_view(subset);
   for (std::size_t i = 0; i < list.size(); ++i)
     list(i) = static_cast<int>(i * 11 % count);
-  Kokkos::deep_copy(subset, list);
+  Test::deep_copy(subset, list);
   return subset;
 }
 
@@ -318,7 +319,7 @@ TEST_CASE("lines: positions to find, relaxation, factors and a background, the n
   const PatternScale each = PatternScale::PerPattern, none = PatternScale::None;
   const auto test = [&](const Experiment<double>& e) {
     const bool near = e.m == e.n;
-    Kokkos::deep_copy(Kokkos::subview(e.patterns, 1, Kokkos::ALL, Kokkos::ALL), 0.0); // does not count
+    Test::deep_copy(Kokkos::subview(e.patterns, 1, Kokkos::ALL, Kokkos::ALL), 0.0); // does not count
     for (const auto scale : {each, none}) {
       PtychographyOptions options{
           .loss = PatternLoss::Amplitude, .scale = scale, .counts = 10, .refine_positions = true};
@@ -329,8 +330,8 @@ TEST_CASE("lines: positions to find, relaxation, factors and a background, the n
       options.workspace_bytes = 3 * e.modes * e.n * e.n * 24; // several groups
       compare_everything(e, options, 1);
       const View<double**> weights("weights", e.n, e.n);
-      Kokkos::deep_copy(weights, 0.5);
-      Kokkos::deep_copy(Kokkos::subview(weights, 3, Kokkos::ALL), 0.0);
+      Test::deep_copy(weights, 0.5);
+      Test::deep_copy(Kokkos::subview(weights, 3, Kokkos::ALL), 0.0);
       options.weights = PixelWeights::PerPixel;
       options.refine_positions = false;
       compare_everything(e, options, 0, weights);
@@ -406,10 +407,10 @@ TEST_CASE("lines: which sizes") {
 }
 
 TEST_CASE("lines: the memory of a plan is foretold to 5 %") {
-  using Plan = PtychographyLoss<Space, double, Impl::CompiledWith<double, LinesOnHosts<double>>>;
+  using Plan = PtychographyLoss<Space, double, TestStorage<double, LinesOnHosts<double>>>;
   const View<double**> positions("positions", 30, 2);
   for (const double first : {0.0, 0.25}) {
-    Kokkos::deep_copy(positions, first);
+    Test::deep_copy(positions, first);
     check_memory<Plan>(1, PtychographyShape{{50, 60}, 20, 48, 2}, positions,
                        PtychographyOptions{.path = PatternPath::Lines});
     check_memory<Plan>(1, PtychographyShape{{50, 60}, 21, 36}, positions,

@@ -1,6 +1,7 @@
 // The loss of a plan and its gradients, in double: against differences and a direct sum, for every loss, path
 // and kind of data.
 
+#include "../deep_copy.hpp"
 #include "support.hpp"
 
 #include <bracewell/ptychography/exit_wave.hpp>
@@ -163,7 +164,7 @@ TEST_CASE("positions between pixels: gradients, and a shift by whole pixels that
       corner(30, 32, 16, 20, {{0, 0}, {6, 3}, {11, 12}, {14, 16}});
   Experiment<double>::fill(plane.probe,
                            [](std::size_t i) { return std::polar(0.1, 2 * M_PI * 3 * double(i / 16) / 16); });
-  Kokkos::deep_copy(corner.probe, plane.probe);
+  Test::deep_copy(corner.probe, plane.probe);
   CHECK(std::abs(plane.loss(plane.plan({.counts = 10})) / corner.loss(corner.plan({.counts = 10})) - 1) <
         1e-12);
 }
@@ -180,7 +181,7 @@ TEST_CASE("near field: gradients, and a loss of zero for patterns that the model
   const auto patterns = Kokkos::create_mirror_view(e.patterns);
   for (std::size_t i = 0; i < field.size(); ++i)
     patterns.data()[i] = std::norm(std::complex(field.data()[i].real(), field.data()[i].imag()));
-  Kokkos::deep_copy(e.patterns, patterns);
+  Test::deep_copy(e.patterns, patterns);
   CHECK(e.loss(e.plan(options)) < 1e-25);
 }
 
@@ -191,8 +192,8 @@ TEST_CASE("near field between pixels: gradients, and nothing moves where there i
   // Beam and detector stand still while the object moves: in vacuum the position does not matter.
   Experiment<double> between(30, 32, 16, 16, fractional, 2),
       corner(30, 32, 16, 16, {{0, 0}, {6, 3}, {11, 12}, {14, 16}}, 2);
-  Kokkos::deep_copy(between.object, 1.0);
-  Kokkos::deep_copy(corner.object, 1.0);
+  Test::deep_copy(between.object, 1.0);
+  Test::deep_copy(corner.object, 1.0);
   CHECK(std::abs(between.loss(between.plan(options)) / corner.loss(corner.plan(options)) - 1) < 1e-12);
 }
 
@@ -204,9 +205,9 @@ TEST_CASE("masks and weights: gradients; a masked pixel has no influence, a weig
     m.data()[k] = k % 7 == 3 ? 0 : 1;
     w.data()[k] = k % 5 == 0 ? 0 : 0.25 * (k % 4 + 1);
   }
-  Kokkos::deep_copy(mask, m);
-  Kokkos::deep_copy(weights, w);
-  Kokkos::deep_copy(ones, 1.0);
+  Test::deep_copy(mask, m);
+  Test::deep_copy(weights, w);
+  Test::deep_copy(ones, 1.0);
   for (const auto scale : {PatternScale::PerPattern, PatternScale::None}) {
     PtychographyOptions options{.scale = scale, .counts = e.counts, .weights = PixelWeights::Mask};
     const auto masked = e.plan(options, mask);
@@ -214,13 +215,13 @@ TEST_CASE("masks and weights: gradients; a masked pixel has no influence, a weig
     check_derivatives(e, masked);
     const double before = e.loss(masked);
     const View<double***> kept("kept", e.count, e.n, e.n);
-    Kokkos::deep_copy(kept, e.patterns);
-    const auto patterns = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), e.patterns);
+    Test::deep_copy(kept, e.patterns);
+    const auto patterns = Test::on_host(e.patterns);
     patterns(2, 0, 3) = NAN; // 3 % 7 == 3
     patterns(1, 0, 10) = 1e6;
-    Kokkos::deep_copy(e.patterns, patterns);
+    Test::deep_copy(e.patterns, patterns);
     CHECK(e.loss(e.plan(options, mask)) == before);
-    Kokkos::deep_copy(e.patterns, kept);
+    Test::deep_copy(e.patterns, kept);
     CHECK_THROWS_WITH(e.plan(options, weights), Catch::Matchers::ContainsSubstring("weights 0 or 1"));
     options.weights = PixelWeights::PerPixel;
     check_derivatives(e, e.plan(options, weights));
@@ -289,16 +290,16 @@ TEST_CASE("patterns that come from the host, in groups, give what those on the d
   const std::vector<std::array<double, 2>> places = {{0, 0}, {3, 2}, {1, 5}, {6, 3}, {3, 3}, {7, 7}, {2, 6}};
   Experiment<double> fused(30, 32, 20, 40, places), two(30, 32, 20, 21, places, 2);
   const auto patterns = Kokkos::create_mirror_view(fused.patterns);
-  Kokkos::deep_copy(patterns, fused.patterns);
+  Test::deep_copy(patterns, fused.patterns);
   for (int k = 0; k < 40 * 40; ++k)
     patterns(2, k / 40, k % 40) = 0; // one without counts
-  Kokkos::deep_copy(fused.patterns, patterns);
+  Test::deep_copy(fused.patterns, patterns);
   const PtychographyOptions amplitude{.loss = PatternLoss::Amplitude, .scale = PatternScale::None};
   Test::check_streamed<double>(fused, {});
   Test::check_streamed<double>(fused, amplitude);
   Test::check_streamed<double>(fused, {.path = PatternPath::General});
   const View<double**> weights("weights", 21, 21);
-  Kokkos::deep_copy(weights, 0.5);
+  Test::deep_copy(weights, 0.5);
   Test::check_streamed<double>(two, amplitude);
   Test::check_streamed<double>(two, {.weights = PixelWeights::PerPixel}, weights);
   Test::check_streamed<double>(Experiment<double>(30, 32, 7, 24, places), {.reduced_grid = true});
@@ -308,16 +309,16 @@ TEST_CASE("subsets: as a plan of these patterns alone") {
   auto e = fused_size();
   const std::vector<int> chosen{4, 0, 3};
   Experiment<double> part(30, 32, 16, 40, {whole[4], whole[0], whole[3]});
-  Kokkos::deep_copy(part.object, e.object);
-  Kokkos::deep_copy(part.probe, e.probe);
+  Test::deep_copy(part.object, e.object);
+  Test::deep_copy(part.probe, e.probe);
   const View<int*> subset("subset", 3);
   const auto host = Kokkos::create_mirror_view(subset);
   for (int i = 0; i < 3; ++i) {
     host(i) = chosen[i];
-    Kokkos::deep_copy(Kokkos::subview(part.patterns, i, Kokkos::ALL, Kokkos::ALL),
-                      Kokkos::subview(e.patterns, chosen[i], Kokkos::ALL, Kokkos::ALL));
+    Test::deep_copy(Kokkos::subview(part.patterns, i, Kokkos::ALL, Kokkos::ALL),
+                    Kokkos::subview(e.patterns, chosen[i], Kokkos::ALL, Kokkos::ALL));
   }
-  Kokkos::deep_copy(subset, host);
+  Test::deep_copy(subset, host);
   for (const auto path : {PatternPath::General, PatternPath::Fused})
     for (const std::size_t workspace : {std::size_t(1) << 28, std::size_t(20000)}) {
       const PtychographyOptions options{.counts = e.counts, .path = path, .workspace_bytes = workspace};
@@ -332,7 +333,7 @@ TEST_CASE("subsets: as a plan of these patterns alone") {
 TEST_CASE(
     "patterns without counts have weight 0 and are counted once; patterns that were not set are missed") {
   auto e = fused_size();
-  Kokkos::deep_copy(Kokkos::subview(e.patterns, 1, Kokkos::ALL, Kokkos::ALL), 0.0);
+  Test::deep_copy(Kokkos::subview(e.patterns, 1, Kokkos::ALL, Kokkos::ALL), 0.0);
   for (const auto path : {PatternPath::General, PatternPath::Fused})
     for (const auto loss : {PatternLoss::LeastSquares, PatternLoss::Poisson}) {
       const auto model = e.plan({.loss = loss, .counts = e.counts, .path = path});
@@ -352,7 +353,7 @@ TEST_CASE(
     unset.set_patterns(e.space, 1, one);
     CHECK(unset.empty_patterns() == 1);
   }
-  Kokkos::deep_copy(one, 1.0);
+  Test::deep_copy(one, 1.0);
   unset.set_patterns(e.space, 1, one);
   CHECK(unset.empty_patterns() == 0);
   const View<int*> first("first", 1), both("both", 2);
@@ -372,7 +373,7 @@ TEST_CASE("without light the loss is that of J = 0, and of what is no number non
       const auto host = Kokkos::create_mirror_view(weights);
       for (int k = 0; k < 21 * 21; ++k)
         host.data()[k] = k % 5 == 0 ? 0 : 0.25 * (k % 4 + 1);
-      Kokkos::deep_copy(weights, host);
+      Test::deep_copy(weights, host);
       options.path = PatternPath::Automatic;
       options.weights = PixelWeights::PerPixel;
       Test::check_without_light<double>(Experiment<double>(30, 32, 16, 21, whole, 2), options, weights);
@@ -386,7 +387,7 @@ TEST_CASE("an object of zeros under one window: its loss is that of J = 0, and n
     auto e = fused_size();
     const auto model = e.plan({.counts = e.counts, .path = path});
     const auto corner = Kokkos::subview(e.object, Kokkos::pair(0, 16), Kokkos::pair(0, 16));
-    Kokkos::deep_copy(corner, Kokkos::complex<double>(0));
+    Test::deep_copy(corner, Kokkos::complex<double>(0));
     const auto result = e.evaluate(model);
     const auto patterns = on_host(e.patterns);
     double sum = 0, squares = 0;

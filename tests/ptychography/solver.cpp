@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The solver against Adam on finite differences of a loss that is computed by direct sums.
 
+#include "../deep_copy.hpp"
 #include "../golden/golden.hpp"
 #include "../tools/checks.hpp"
 #include "solver_plan.hpp"
@@ -180,13 +181,13 @@ void upload(const View& view, const double* values) {
   auto* const out = reinterpret_cast<Real*>(host.data());
   for (std::size_t i = 0; i < view.size() * sizeof(typename View::value_type) / sizeof(Real); ++i)
     out[i] = static_cast<Real>(values[i]);
-  Kokkos::deep_copy(view, host);
+  Test::deep_copy(view, host);
 }
 
 template <class View>
 void append(std::vector<double>& values, const View& view) {
   using Real = Impl::real_of<View>;
-  const auto host = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), view);
+  const auto host = Test::on_host(view);
   const auto* const begin = reinterpret_cast<const Real*>(host.data());
   values.insert(values.end(), begin, begin + view.size() * sizeof(typename View::value_type) / sizeof(Real));
 }
@@ -273,7 +274,7 @@ TEST_CASE("steps of the solver are Adam on the gradients of the model", "[ptycho
     }
     const auto batch = batches[step % 2];
     const Kokkos::View<const int*, Space::memory_space> list(batch.data, std::size_t(batch.size()));
-    const auto host = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), list);
+    const auto host = Test::on_host(list);
     subsets.emplace_back(host.data(), host.data() + host.size());
     solver.step(space, batch);
   }
@@ -320,11 +321,11 @@ TEST_CASE("a solver with part of the patterns takes the steps of all when sums a
   const View<Kokkos::complex<double>***> probe_gradient("probe_gradient", 1, Model::m, Model::m);
   const View<double*> loss("loss", 1);
   const auto add = [&](const auto& to, const auto& what) {
-    const auto sum = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), to);
-    const auto summand = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), what);
+    const auto sum = Test::on_host(to);
+    const auto summand = Test::on_host(what);
     for (std::size_t i = 0; i < to.size(); ++i)
       sum.data()[i] += summand.data()[i];
-    Kokkos::deep_copy(to, sum);
+    Test::deep_copy(to, sum);
   };
   part.set_reduction(
       space, {.patterns = Model::patterns,
@@ -351,9 +352,7 @@ TEST_CASE("a solver with part of the patterns takes the steps of all when sums a
   const View<double*> last("last", 1), of_all("of_all", 1);
   all.evaluate(space, of_all);
   part.evaluate(space, last);
-  double last_of_part = 0, last_of_all = 0;
-  Kokkos::deep_copy(last_of_part, Kokkos::subview(last, 0));
-  Kokkos::deep_copy(last_of_all, Kokkos::subview(of_all, 0));
+  const double last_of_part = Test::on_host(last)(0), last_of_all = Test::on_host(of_all)(0);
   CHECK(std::abs(last_of_part / last_of_all - 1) < 1e-10);
 }
 
@@ -523,13 +522,13 @@ TEST_CASE("steps with projections are those of ePIE, rPIE and LSQ-ML", "[ptychog
   upload(solver.probe(), reinterpret_cast<const double*>(expected.probe.data()));
   for (const std::vector<int>& subset : {std::vector{3}, {0}, {1, 2, 4}, {0, 1, 2, 3, 4}}) {
     const View<int*> list("list", subset.size());
-    Kokkos::deep_copy(list, Kokkos::View<const int*, Kokkos::HostSpace, Kokkos::MemoryUnmanaged>(
-                                subset.data(), subset.size()));
+    Test::deep_copy(list, Kokkos::View<const int*, Kokkos::HostSpace, Kokkos::MemoryUnmanaged>(
+                              subset.data(), subset.size()));
     const auto lengths =
         expected.step(subset, alpha, object_rate, probe_rate, steps == PtychographySteps::LeastSquares);
     solver.step(space, list);
     if (steps == PtychographySteps::LeastSquares) {
-      const auto found = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), solver.step_lengths());
+      const auto found = Test::on_host(solver.step_lengths());
       for (const int which : {0, 1})
         CHECK(std::abs(found(which) - lengths[std::size_t(which)]) < 1e-7 * (1 + std::abs(lengths[0])));
     }
@@ -572,9 +571,9 @@ TEST_CASE("projections that come before Adam are whole steps of rPIE, and Adam b
                          .regularisation = 0.2}),
        adam = make({.object_rate = 0.03, .probe_rate = 0.002}), resumed = make(both);
   const auto copy = [](const Solver& from, const Solver& to) {
-    Kokkos::deep_copy(to.amplitude(), from.amplitude());
-    Kokkos::deep_copy(to.phase(), from.phase());
-    Kokkos::deep_copy(to.probe(), from.probe());
+    Test::deep_copy(to.amplitude(), from.amplitude());
+    Test::deep_copy(to.phase(), from.phase());
+    Test::deep_copy(to.probe(), from.probe());
   };
   std::vector<double> amplitude, phase;
   for (const Complex& value : model.object)
@@ -584,8 +583,7 @@ TEST_CASE("projections that come before Adam are whole steps of rPIE, and Adam b
   upload(projected.probe(), reinterpret_cast<const double*>(model.probe.data()));
   copy(projected, whole);
   const auto same = [](const Solver& a, const Solver& b) {
-    const auto one = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), a.phase()),
-               other = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), b.phase());
+    const auto one = Test::on_host(a.phase()), other = Test::on_host(b.phase());
     for (std::size_t i = 0; i < one.size(); ++i)
       CHECK(std::abs(one.data()[i] - other.data()[i]) < 1e-12);
   };
@@ -666,7 +664,7 @@ TEST_CASE("twenty steps of the solver are those of torch.optim.Adam on golden da
   solver.evaluate(space, last);
   auto losses = solver.losses(space);
   losses.push_back(0);
-  Kokkos::deep_copy(losses.back(), last);
+  losses.back() = Test::on_host(last)();
   REQUIRE(losses.size() == curve.size());
   for (std::size_t step = 0; step < curve.size(); ++step)
     CHECK(std::abs(losses[step] / curve[step] - 1) < 1e-10);
@@ -692,8 +690,7 @@ TEST_CASE("full steps of the solver lower the loss to nothing", "[ptychography]"
         std::vector(truth.begin() + 2 * Model::pixels, truth.end()));
   const View<double> now("now");
   solver.evaluate(space, now);
-  double value = 0;
-  Kokkos::deep_copy(value, now);
+  const double value = Test::on_host(now)();
   CHECK(std::abs(value - model.loss(found, every)) < 1e-9 * (1 + value));
   CHECK(solver.steps() == 500);
 }
@@ -779,7 +776,7 @@ TEST_CASE("batches divide the patterns", "[ptychography]") {
       CHECK(batch.size() >= patterns / count);
       CHECK(batch.size() <= patterns / count + 1);
       const Kokkos::View<const int*, Space::memory_space> list(batch.data, std::size_t(batch.size()));
-      const auto host = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), list);
+      const auto host = Test::on_host(list);
       CHECK(std::is_sorted(host.data(), host.data() + host.size()));
       seen.insert(host.data(), host.data() + host.size());
     }
@@ -863,7 +860,7 @@ TEST_CASE("a loss that is no number ends a step before anything moves", "[ptycho
   const Space space;
   const Model model = make_model(false);
   auto solver = make_solver(model, {});
-  Kokkos::deep_copy(solver.amplitude(), 1.0);
+  Test::deep_copy(solver.amplitude(), 1.0);
   const auto start = solver.state(space);
   // The probe is zero: without light the loss is that of J = 0.
   double expected = 0;
@@ -879,7 +876,7 @@ TEST_CASE("a loss that is no number ends a step before anything moves", "[ptycho
   solver.step(space);
   CHECK(std::abs(solver.losses(space).back() / expected - 1) < 1e-12);
   CHECK(solver.state(space).amplitude == start.amplitude);
-  Kokkos::deep_copy(solver.probe(), std::numeric_limits<double>::quiet_NaN());
+  Test::deep_copy(solver.probe(), std::numeric_limits<double>::quiet_NaN());
   if (Impl::is_host<Space>) {
     CHECK_THROWS_WITH(solver.step(space), Catch::Matchers::ContainsSubstring(
                                               "PtychographySolver::step: loss: expected a finite number"));
@@ -947,8 +944,8 @@ struct WholeScan {
         measured.data()[j * n * n + k] = std::norm(sum);
       }
     }
-    Kokkos::deep_copy(probe, p);
-    Kokkos::deep_copy(patterns, measured);
+    Test::deep_copy(probe, p);
+    Test::deep_copy(patterns, measured);
   }
 
   /// How far positions are from the truth, without the mean of all; the largest but for one in ten.
@@ -984,21 +981,21 @@ TEST_CASE("every kind of steps finds a simulated object, alone and with the prob
   const auto host = Kokkos::create_mirror_view(positions);
   for (int i = 0; i < 2 * WholeScan::count; ++i)
     host(i / 2, i % 2) = scan.truth[std::size_t(i / 2)][std::size_t(i % 2)];
-  Kokkos::deep_copy(positions, host);
+  Test::deep_copy(positions, host);
   const PtychographyShape shape{{WholeScan::size, WholeScan::size}, WholeScan::m, WholeScan::n};
   Solver::Loss plan(space, shape, positions, {.loss = PatternLoss::Amplitude, .scale = PatternScale::None});
   plan.set_patterns(space, 0, scan.patterns);
   Solver solver(
       space, shape, std::move(plan),
       {.steps = steps, .object_rate = object_rate, .probe_rate = probe_rate, .regularisation = alpha});
-  Kokkos::deep_copy(solver.amplitude(), 1.0);
-  Kokkos::deep_copy(solver.probe(), scan.probe);
+  Test::deep_copy(solver.amplitude(), 1.0);
+  Test::deep_copy(solver.probe(), scan.probe);
   if (probe_rate > 0) { // broader than it is
-    const auto probe = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), scan.probe);
+    const auto probe = Test::on_host(scan.probe);
     for (int i = 0; i < WholeScan::m * WholeScan::m; ++i)
       probe.data()[i] *=
           std::exp((std::pow(i / WholeScan::m - 7., 2) + std::pow(i % WholeScan::m - 7., 2)) / 100);
-    Kokkos::deep_copy(solver.probe(), probe);
+    Test::deep_copy(solver.probe(), probe);
   }
   const PatternBatches<Space> batches(space, WholeScan::count, 16, 1);
   const int passes = 300;
@@ -1063,7 +1060,7 @@ TEST_CASE("the solver finds positions behind a known probe on a known object, an
   for (int j = 0; j < WholeScan::count; ++j)
     for (int axis = 0; axis < 2; ++axis)
       host(j, axis) = given[j][axis] += errors[j][axis];
-  Kokkos::deep_copy(positions, host);
+  Test::deep_copy(positions, host);
   const PtychographyShape shape{{WholeScan::size, WholeScan::size}, WholeScan::m, WholeScan::n};
   auto latest = given; // positions at the latest move_windows
   const auto moves = [&](double limit, int passes) {
@@ -1080,12 +1077,12 @@ TEST_CASE("the solver finds positions behind a known probe on a known object, an
         amplitude(row, column) = std::abs(WholeScan::object(row, column));
         phase(row, column) = std::arg(WholeScan::object(row, column));
       }
-    Kokkos::deep_copy(solver.amplitude(), amplitude);
-    Kokkos::deep_copy(solver.phase(), phase);
-    Kokkos::deep_copy(solver.probe(), scan.probe);
+    Test::deep_copy(solver.amplitude(), amplitude);
+    Test::deep_copy(solver.phase(), phase);
+    Test::deep_copy(solver.probe(), scan.probe);
     for (int pass = 0; pass < passes; ++pass) {
       solver.move_windows(space);
-      const auto now = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), solver.displacements());
+      const auto now = Test::on_host(solver.displacements());
       for (int i = 0; i < 2 * WholeScan::count; ++i)
         latest[i / 2][i % 2] = given[i / 2][i % 2] + now(i / 2, i % 2);
       solver.set_rate_factor(std::pow(0.8, pass));
@@ -1093,7 +1090,7 @@ TEST_CASE("the solver finds positions behind a known probe on a known object, an
         solver.step(space);
     }
     space.fence();
-    return Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), solver.displacements());
+    return Test::on_host(solver.displacements());
   };
   const auto found = moves(4, 20);
   auto refined = given;
@@ -1122,7 +1119,7 @@ TEST_CASE("a restored solver has the windows of its state, which depend on where
   const auto host = Kokkos::create_mirror_view(positions);
   for (int i = 0; i < 2 * WholeScan::count; ++i)
     host(i / 2, i % 2) = scan.truth[i / 2][i % 2];
-  Kokkos::deep_copy(positions, host);
+  Test::deep_copy(positions, host);
   const PtychographyShape shape{{WholeScan::size, WholeScan::size}, WholeScan::m, WholeScan::n};
   const auto make = [&] {
     Solver::Loss plan(space, shape, positions, {.refine_positions = true});
@@ -1132,7 +1129,7 @@ TEST_CASE("a restored solver has the windows of its state, which depend on where
   auto solver = make(), other = make();
   const auto first = solver.loss().windows(space);
   for (const double moved : {0.9, 0.5}) { // beyond 3/4 of a pixel, and back, but not far enough
-    Kokkos::deep_copy(solver.displacements(), moved);
+    Test::deep_copy(solver.displacements(), moved);
     solver.move_windows(space);
   }
   CHECK(solver.loss().windows(space) != first);

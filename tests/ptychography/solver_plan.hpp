@@ -7,12 +7,13 @@
 
 namespace Test {
 
-using TestSolver = Bracewell::PtychographySolver<Kokkos::DefaultExecutionSpace, double,
-                                                 Bracewell::Impl::CompiledWith<double, TestDetectors>>;
+using TestSolver = Bracewell::PtychographySolver<Kokkos::DefaultExecutionSpace, double, TestStorage<double>>;
 
 } // namespace Test
 
 #define BRACEWELL_TEST_SOLVER(Extern)                                                                        \
-  Extern template class Bracewell::PtychographySolver<                                                       \
-      Kokkos::DefaultExecutionSpace, double, Bracewell::Impl::CompiledWith<double, Test::TestDetectors>>;
+  Extern template class Bracewell::PtychographySolver<Kokkos::DefaultExecutionSpace, double,                 \
+                                                      Test::TestStorage<double>>;
+#ifdef BRACEWELL_TEST_PLANS
 BRACEWELL_TEST_SOLVER(extern)
+#endif

@@ -1,5 +1,6 @@
 // Single and half precision against double, and what a call does as tools see it.
 
+#include "../deep_copy.hpp"
 #include "../tools/recorder.hpp"
 #include "support.hpp"
 
@@ -21,7 +22,7 @@ Experiment<T> measured(int m, int n, double scale) {
       const double expected = 400 * std::exp(-(y * y + x * x) / (0.02 * n * n)) + 0.5;
       patterns.data()[j * n * n + k] = static_cast<T>(std::poisson_distribution<int>(expected)(engine));
     }
-  Kokkos::deep_copy(e.patterns, patterns);
+  Test::deep_copy(e.patterns, patterns);
   const auto probe = Experiment<T>::numbers(e.probe);
   Experiment<T>::fill(e.probe, [&](std::size_t i) { return scale * probe[i]; });
   return e;

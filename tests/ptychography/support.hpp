@@ -23,11 +23,6 @@ using Space = Kokkos::DefaultExecutionSpace;
 template <class Value>
 using View = Kokkos::View<Value, Kokkos::LayoutRight, Space>;
 
-template <class Source>
-auto on_host(const Source& view) {
-  return Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), view);
-}
-
 /// Object near 1, a smooth probe, intensities of the order of what they model.
 template <class T>
 struct Experiment {
@@ -82,8 +77,7 @@ struct Experiment {
   /// @tparam Detectors  void: what users get, which is compiled already
   template <class Storage = T, class Detectors = TestDetectors>
   auto plan(const PtychographyOptions& options, const View<T**>& weights = {}) const {
-    using Chosen =
-        std::conditional_t<std::is_void_v<Detectors>, Storage, Impl::CompiledWith<Storage, Detectors>>;
+    using Chosen = std::conditional_t<std::is_void_v<Detectors>, Storage, TestStorage<Storage, Detectors>>;
     PtychographyLoss<Space, T, Chosen> model(space, {{rows, columns}, m, n, modes}, positions(), options);
     if (weights.size() > 0)
       model.set_patterns(space, 0, patterns, weights);
@@ -231,14 +225,14 @@ void check_without_light(Experiment<T> e, const PtychographyOptions& options, co
   const double tolerance = sizeof(Storage) == 2 ? 1e-3 : sizeof(T) == 8 ? 1e-12 : 1e-5;
   const View<Kokkos::complex<T>**> object("object", e.rows, e.columns);
   const View<Kokkos::complex<T>***> probe("probe", e.modes, e.m, e.m);
-  Kokkos::deep_copy(object, e.object);
-  Kokkos::deep_copy(probe, e.probe);
+  Test::deep_copy(object, e.object);
+  Test::deep_copy(probe, e.probe);
   for (const bool of_object : {true, false}) {
     bool zeros = true; // no ranges in CHECK: nvcc takes them apart wrongly
     if (of_object)
-      Kokkos::deep_copy(e.object, Kokkos::complex<T>(0));
+      Test::deep_copy(e.object, Kokkos::complex<T>(0));
     else
-      Kokkos::deep_copy(e.object, object), Kokkos::deep_copy(e.probe, Kokkos::complex<T>(0));
+      Test::deep_copy(e.object, object), Test::deep_copy(e.probe, Kokkos::complex<T>(0));
     const auto dark = e.evaluate(model);
     CHECK(std::abs(dark.loss / expected - 1) < tolerance);
     for (const auto* gradient : {&dark.object, &dark.probe})
@@ -246,9 +240,9 @@ void check_without_light(Experiment<T> e, const PtychographyOptions& options, co
         zeros = zeros && value == 0.0;
     CHECK(zeros);
   }
-  Kokkos::deep_copy(e.probe, Kokkos::complex<T>(std::numeric_limits<T>::quiet_NaN()));
+  Test::deep_copy(e.probe, Kokkos::complex<T>(std::numeric_limits<T>::quiet_NaN()));
   CHECK(std::isnan(e.evaluate(model).loss));
-  Kokkos::deep_copy(e.probe, probe);
+  Test::deep_copy(e.probe, probe);
 }
 
 /// Central differences of the loss along random directions of object and probe against their gradients.

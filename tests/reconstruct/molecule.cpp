@@ -1,6 +1,7 @@
 // The pieces together: a molecule of Gaussian blobs from CTF-modulated images given in closed form, against
 // its density in closed form.
 
+#include "../deep_copy.hpp"
 #include "support.hpp"
 
 #include <bracewell/fft/plan.hpp>
@@ -85,7 +86,7 @@ double reconstruction_error(const Blobs& blobs, const std::vector<Matrix3<double
                   .defocus_angle = 7.0 * p,
                   .spherical_aberration = 2.7,
                   .amplitude_contrast = 0.1});
-  Kokkos::deep_copy(ctfs, ctf);
+  Test::deep_copy(ctfs, ctf);
   apply_ctf(space, ctfs, 4.0, HalfSpectrum{spectra, N});                           // the microscope
   apply_ctf(space, ctfs, 4.0, HalfSpectrum{spectra, N}, HalfSpectrum{weights, N}); // CTF, CTF^2 to insert
 

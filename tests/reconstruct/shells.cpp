@@ -1,3 +1,4 @@
+#include "../deep_copy.hpp"
 #include "support.hpp"
 
 #include <bracewell/reconstruct/fourier_shell_correlation.hpp>
@@ -69,7 +70,7 @@ TEMPLATE_TEST_CASE("shell curves equal sums over the full spectrum", "[reconstru
 TEST_CASE("every frequency belongs to one shell", "[reconstruct]") {
   for (const Shape& shape : {Shape{16, 16, 16}, {9, 9, 9}, {6, 10, 8}}) {
     const auto ones = make<double, 3>(1, stored(shape));
-    Kokkos::deep_copy(ones, 1);
+    Test::deep_copy(ones, 1);
     const Curves averages("averages", 1, 30);
     shell_averages(Space(), HalfSpectrum{ones, shape.back()}, averages);
     const auto place = places(shape);
@@ -176,8 +177,8 @@ TEMPLATE_TEST_CASE("normalisation divides by the least weights there are", "[rec
     weights.data()[i] = std::numeric_limits<T>::denorm_min() * T(1 + i % 100);
     sums.data()[i] = C(3 * weights.data()[i], -2 * weights.data()[i]);
   }
-  Kokkos::deep_copy(data, sums);
-  Kokkos::deep_copy(weight, weights);
+  Test::deep_copy(data, sums);
+  Test::deep_copy(weight, weights);
   normalise(Space(), HalfSpectrum{data, 7}, HalfSpectrum{weight, 7}, HalfSpectrum{volume, 7},
             Curves("averages", 1, 4), {.floor = 0, .radius = 100});
   for (const auto& value : to_host(volume)) {

@@ -1,5 +1,7 @@
 #pragma once
 
+#include "../deep_copy.hpp"
+
 #include <Kokkos_Core.hpp>
 
 #include <cmath>
@@ -40,7 +42,7 @@ auto to_host(const View& view) {
   const Kokkos::View<typename View::non_const_value_type*, Kokkos::HostSpace> host(values.data(),
                                                                                    values.size());
   const Kokkos::View<typename View::value_type*, typename View::memory_space> flat(view.data(), view.size());
-  Kokkos::deep_copy(host, flat);
+  Test::deep_copy(host, flat);
   return values;
 }
 
@@ -49,7 +51,7 @@ void from_host(const View& view, const Values& values) {
   std::vector<typename View::value_type> converted(values.begin(), values.end());
   const Kokkos::View<typename View::value_type*, Kokkos::HostSpace> host(converted.data(), converted.size());
   const Kokkos::View<typename View::value_type*, typename View::memory_space> flat(view.data(), view.size());
-  Kokkos::deep_copy(flat, host);
+  Test::deep_copy(flat, host);
 }
 
 template <class View>

@@ -1,4 +1,5 @@
 // Weights by the noise of half sets, and their gridding correction.
+#include "../deep_copy.hpp"
 #include "support.hpp"
 
 #include <bracewell/interpolation/cubic_bspline.hpp>
@@ -397,7 +398,7 @@ TEST_CASE("weights that are even stay as they are", "[reconstruct]") {
   const auto weight = make<double, 3>(1, {n, n, n / 2 + 1}), divisor = make<double, 3>(1, {n, n, n / 2 + 1}),
              volume = make<double, 3>(1, {n, n, n});
   const auto spectrum = make<Kokkos::complex<double>, 3>(1, {n, n, n / 2 + 1});
-  Kokkos::deep_copy(weight, 3);
+  Test::deep_copy(weight, 3);
   const Curves averages("averages", 1, n / 2 + 1);
   const Kokkos::View<double*, Space> error("error", 2);
   const WeightEqualiser<Space, double> equaliser(space, {n, n, n}, {6, 6, 6});

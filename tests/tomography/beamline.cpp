@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // What beamlines do with projections: phase retrieval, outliers, binning, roll, half acquisition, drifting flat fields, beam
 // hardening, all stripes; against what they are defined as, in double.
+#include "../deep_copy.hpp"
 #include "phantom.hpp"
 
 #include <bracewell/tomography/detector.hpp>
@@ -74,8 +75,8 @@ double gap(const Volume<double>& x, const Volume<double>& y, const Forward& forw
            const Transpose& transpose) {
   const Volume<double> image("image", y.extent(0), y.extent(1), y.extent(2)),
       back("back", x.extent(0), x.extent(1), x.extent(2));
-  Kokkos::deep_copy(image, NAN); // all of it is written
-  Kokkos::deep_copy(back, NAN);
+  Test::deep_copy(image, NAN); // all of it is written
+  Test::deep_copy(back, NAN);
   forward(x, image);
   transpose(y, back);
   const double left = dot(to_host(image), to_host(y)), right = dot(to_host(x), to_host(back));
@@ -313,8 +314,8 @@ TEST_CASE("half acquisition: the axis is found and every ray weighs the same") {
        {std::pair{0., "values that differ, those of an object, found 0 everywhere"},
         {3.5, "found 3.5 everywhere"},
         {double(NAN), "finite values, found 640 of 640 that are not"}}) {
-    Kokkos::deep_copy(rows, float(value));
-    Kokkos::deep_copy(whole_turn, float(value));
+    Test::deep_copy(rows, float(value));
+    Test::deep_copy(whole_turn, float(value));
     CHECK_THROWS_MATCHES(find_overlap(space, whole_turn, even_angles(40, 2 * pi)), Error, matches(words));
     CHECK_THROWS_MATCHES(find_centre(space, rows, even_angles(20)), Error, matches(words));
   }

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+#include "../deep_copy.hpp"
 #include "phantom.hpp"
 
 #include <bracewell/tomography/angle_weights.hpp>
@@ -68,7 +69,7 @@ Filter<T> filter_view(const Values& values) {
   const auto host = Kokkos::create_mirror_view(view);
   for (std::size_t k = 0; k < values.size(); ++k)
     host(k) = static_cast<T>(values[k]);
-  Kokkos::deep_copy(view, host);
+  Test::deep_copy(view, host);
   return view;
 }
 

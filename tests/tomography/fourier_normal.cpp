@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 // The normal operator of the Fourier method against back-projected projections, and in least squares against the pair.
 
+#include "../deep_copy.hpp"
+
 #include <bracewell/optimize/least_squares.hpp>
 #include <bracewell/tomography/fourier_normal.hpp>
 
@@ -30,14 +32,13 @@ View<T> random(int slices, int rows, int columns) {
   std::mt19937 generator(3);
   for (std::size_t i = 0; i < host.size(); ++i)
     host.data()[i] = T(generator() / 4294967296.0 - 0.4);
-  Kokkos::deep_copy(view, host);
+  Test::deep_copy(view, host);
   return view;
 }
 
 template <class T>
 double difference(const View<T>& a, const View<T>& b) {
-  const auto x = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), a),
-             y = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), b);
+  const auto x = Test::on_host(a), y = Test::on_host(b);
   double squares = 0, norm = 0;
   for (std::size_t i = 0; i < x.size(); ++i) {
     squares += std::pow(double(x.data()[i]) - y.data()[i], 2);
@@ -48,8 +49,7 @@ double difference(const View<T>& a, const View<T>& b) {
 
 template <class T>
 double product(const View<T>& a, const View<T>& b) {
-  const auto x = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), a),
-             y = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), b);
+  const auto x = Test::on_host(a), y = Test::on_host(b);
   double sum = 0;
   for (std::size_t i = 0; i < x.size(); ++i)
     sum += double(x.data()[i]) * y.data()[i];
@@ -113,7 +113,7 @@ TEST_CASE("an odd width keeps all of FourierTomography, an even one all but rows
     const View<double> rows("rows", 1, 7, width), expected("expected", 1, 7, width);
     pair.project(space, images, rows);
     tomography.project(space, images, expected);
-    const auto host = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), expected);
+    const auto host = Test::on_host(expected);
     for (int p = 0; width % 2 == 0 && p < 7; ++p) {
       double alternating = 0;
       for (int i = 0; i < width; ++i)
@@ -122,7 +122,7 @@ TEST_CASE("an odd width keeps all of FourierTomography, an even one all but rows
       for (int i = 0; i < width; ++i)
         host(0, p, i) -= (i % 2 ? -1 : 1) * alternating;
     }
-    Kokkos::deep_copy(expected, host);
+    Test::deep_copy(expected, host);
     CHECK(difference(rows, expected) < 1e-10);
   }
 }

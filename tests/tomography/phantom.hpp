@@ -2,6 +2,8 @@
 // Objects whose parallel projections are known in closed form, and sums written out as they are defined.
 #pragma once
 
+#include "../deep_copy.hpp"
+
 #include <Kokkos_Core.hpp>
 
 #include <cmath>
@@ -98,13 +100,13 @@ Volume<T> to_device(const Values& values, int rows, int columns) {
   const auto host = Kokkos::create_mirror_view(view);
   for (std::size_t i = 0; i < values.size(); ++i)
     host.data()[i] = static_cast<T>(values[i]);
-  Kokkos::deep_copy(view, host);
+  Test::deep_copy(view, host);
   return view;
 }
 
 template <class View>
 Values to_host(const View& view) {
-  const auto host = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), view);
+  const auto host = Test::on_host(view);
   return Values(host.data(), host.data() + host.size());
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 // From raw frames to sinograms: normalisation, stripes, the rotation axis.
+#include "../deep_copy.hpp"
 #include "phantom.hpp"
 
 #include <bracewell/tomography/angle_weights.hpp>
@@ -32,7 +33,7 @@ template <class T>
 Frames<T> frames(const Values& values, int columns) {
   const auto volume = to_device<T>(values, static_cast<int>(values.size()) / columns, columns);
   const Frames<T> result("frames", volume.extent(1), volume.extent(2));
-  Kokkos::deep_copy(result, Kokkos::subview(volume, 0, Kokkos::ALL, Kokkos::ALL));
+  Test::deep_copy(result, Kokkos::subview(volume, 0, Kokkos::ALL, Kokkos::ALL));
   return result;
 }
 

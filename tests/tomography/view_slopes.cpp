@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Shifts of views against plans of one view with another centre; slopes against differences of projections.
 
+#include "../deep_copy.hpp"
+
 #include <bracewell/tomography/line.hpp>
 #include <bracewell/tomography/log_polar.hpp>
 #include <bracewell/tomography/view_slopes.hpp>
@@ -33,8 +35,8 @@ Host random(int rows, int columns, unsigned seed) {
   return values;
 }
 
-View device(const Host& host) { return Kokkos::create_mirror_view_and_copy(Space(), host); }
-Host host(const View& view) { return Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), view); }
+View device(const Host& host) { return Test::on_device(host); }
+Host host(const View& view) { return Test::on_host(view); }
 
 ParallelBeamGeometry shifted(int width) {
   ParallelBeamGeometry geometry{.angles = {}, .width = width, .centre = width / 2 + 0.7};
@@ -124,8 +126,7 @@ TEST_CASE("slopes are differences of projections, their sums gradients of a loss
     const Kokkos::View<double*, Space> angle_sums("sums", views), shift_sums("sums", views);
     sum_views(space, of_angles, device(residual), angle_sums);
     sum_views(space, of_shifts, device(residual), shift_sums);
-    const auto angle_gradient = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), angle_sums),
-               shift_gradient = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), shift_sums);
+    const auto angle_gradient = Test::on_host(angle_sums), shift_gradient = Test::on_host(shift_sums);
 
     const double step = 2e-5;
     double centre_gradient = 0;

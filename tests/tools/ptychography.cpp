@@ -1,5 +1,6 @@
 // Kernels, labels, regions and instances of ptychography.
 
+#include "../ptychography/plans.hpp"
 #include "checks.hpp"
 
 #include <bracewell/ptychography/compare.hpp>
@@ -21,7 +22,7 @@ using Complex = Kokkos::complex<float>;
 
 struct Problem {
   static constexpr int m = 8, n = 40;
-  using Loss = PtychographyLoss<Space, float, Impl::CompiledWith<float, Impl::FusedDetectors<n>>>;
+  using Loss = Test::TestLoss<float>;
 
   explicit Problem(const Space& space)
       : scan(space, positions(), {20, 23}, m), propagator(space, n, 2, 2.0),
@@ -43,7 +44,7 @@ struct Problem {
   AberratedProbe<Space, float> lens;
   View<float***> targets{"t", 2, n, n};
   Loss fused, general;
-  mutable PtychographySolver<Space, float, Impl::CompiledWith<float, Impl::FusedDetectors<n>>> solver;
+  mutable PtychographySolver<Space, float, Test::TestStorage<float>> solver;
   View<float**> amplitude{"a", 20, 23}, phase{"p", 20, 23}, amplitude_gradient{"g", 20, 23};
   View<float*> parameters{"p", 5}, parameter_gradient{"g", 5};
   View<Complex**> object{"o", 20, 23}, object_gradient{"g", 20, 23};

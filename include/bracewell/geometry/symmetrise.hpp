@@ -190,7 +190,6 @@ struct InterpolatedSpectrum {
 
   /// At a position with |q| <= N/2.
   KOKKOS_INLINE_FUNCTION void operator()(const T (&position)[3], Value& value, T& own) const {
-    constexpr int width = Kernel::width;
     const bool mirrored = position[0] < 0;
     int first[3];
     T weights[3][width];
@@ -199,39 +198,51 @@ struct InterpolatedSpectrum {
       first[d] = static_cast<int>(lower) - (width / 2 - 1);
       Kernel::weights(q - lower, weights[d]);
     }
-    Value sum(0);
-    if (first[0] >= 0 && 2 * (first[0] + width - 1) <= layout.size[0]) {
-      for (int z = 0; z < width; ++z)
-        for (int y = 0; y < width; ++y) {
-          const T along = weights[2][z] * weights[1][y];
-          if (along == 0)
-            continue;
-          const int tap[3] = {0, first[1] + y, first[2] + z};
-          const std::int64_t begin = layout.row(tap) + first[0];
-          Value part(0);
-          for (int x = 0; x < width; ++x)
-            part += weights[0][x] * data[begin + x];
-          sum += along * part;
-          if (weight)
-            for (int x = 0; x < width; ++x)
-              own += along * weights[0][x] * weight[begin + x];
-        }
-    } else {
-      for (int z = 0; z < width; ++z)
-        for (int y = 0; y < width; ++y)
-          for (int x = 0; x < width; ++x) {
-            const T part = weights[2][z] * weights[1][y] * weights[0][x];
-            if (part == 0)
-              continue;
-            const int tap[3] = {first[0] + x, first[1] + y, first[2] + z};
-            const auto address = layout.resolve(tap);
-            const Value found = data[address.index];
-            sum += part * (address.conjugate ? conjugate(found) : found);
-            if (weight)
-              own += part * weight[address.index];
-          }
-    }
+    const bool in_rows = first[0] >= 0 && 2 * (first[0] + width - 1) <= layout.size[0];
+    const Value sum = in_rows ? sum_rows(first, weights, own) : sum_taps(first, weights, own);
     value = mirrored ? conjugate(sum) : sum;
+  }
+
+private:
+  static constexpr int width = Kernel::width;
+
+  /// Taps that are neighbours in memory.
+  KOKKOS_INLINE_FUNCTION Value sum_rows(const int (&first)[3], const T (&weights)[3][width], T& own) const {
+    Value sum(0);
+    for (int z = 0; z < width; ++z)
+      for (int y = 0; y < width; ++y) {
+        const T along = weights[2][z] * weights[1][y];
+        if (along == 0)
+          continue;
+        const int tap[3] = {0, first[1] + y, first[2] + z};
+        const std::int64_t begin = layout.row(tap) + first[0];
+        Value part(0);
+        for (int x = 0; x < width; ++x)
+          part += weights[0][x] * data[begin + x];
+        sum += along * part;
+        if (weight)
+          for (int x = 0; x < width; ++x)
+            own += along * weights[0][x] * weight[begin + x];
+      }
+    return sum;
+  }
+
+  KOKKOS_INLINE_FUNCTION Value sum_taps(const int (&first)[3], const T (&weights)[3][width], T& own) const {
+    Value sum(0);
+    for (int z = 0; z < width; ++z)
+      for (int y = 0; y < width; ++y)
+        for (int x = 0; x < width; ++x) {
+          const T part = weights[2][z] * weights[1][y] * weights[0][x];
+          if (part == 0)
+            continue;
+          const int tap[3] = {first[0] + x, first[1] + y, first[2] + z};
+          const auto address = layout.resolve(tap);
+          const Value found = data[address.index];
+          sum += part * (address.conjugate ? conjugate(found) : found);
+          if (weight)
+            own += part * weight[address.index];
+        }
+    return sum;
   }
 };
 

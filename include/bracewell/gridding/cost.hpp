@@ -39,7 +39,7 @@ struct SortedWork {
   double points;      ///< samples of a slice
   double slices;      ///< of one call
   double largest_bin; ///< samples of a bin, at most
-  double mean_bin;    ///< samples of a bin, on average
+  double largest_box; ///< samples that reach a box of MatrixBoxes, at most
   int width;          ///< of the kernel, in grid points
   int dimensions;     ///< 1, 2 or 3
   SampleOrder order;  ///< of samples in memory
@@ -52,8 +52,8 @@ struct SortedWork {
 
 /// Bins, OwnedBoxes or MatrixBoxes, for a plan that is Automatic and whose samples are sorted. One team adds a whole box.
 /// A box with too many samples would hold up all others. Several slices are read several times, which takes long if
-/// the slices of many samples lie far apart. Matrices pay in double always, and in float if there are few samples for
-/// the cells of the grid: fewer where taps are few.
+/// the slices of many samples lie far apart. Matrices are taken where they are expected to take less time than bins,
+/// whose teams wait for each other where samples are few or crowd.
 inline GriddingStrategy choose_sorted_strategy(const SortedWork& work);
 
 /// How samples are interpolated. All agree to rounding. From tiles (GPUs, 2D): a team copies a tile of the grid to
@@ -133,7 +133,7 @@ inline std::int64_t gridding_size(std::int64_t least, bool host) {
 }
 
 /// Estimated time of spreading in float: nanoseconds of an NVIDIA H200, or of one core of a host. Infinite where
-/// there is no such strategy. (In double, all strategies take about twice as long.)
+/// there is no such strategy. (In double, all strategies take about twice as long, but for products of matrices.)
 inline double gridding_cost(GriddingStrategy strategy, const GriddingWork& work);
 
 /// Estimated time of the interpolation that a strategy leads to.
@@ -160,28 +160,6 @@ inline double reached_cells(const GriddingWork& work, const BoxShape& tile, doub
 inline double bin_taps(const GriddingWork& work) {
   const int row = work.host ? (work.width + 3) / 4 * 4 : work.width;
   return row * std::pow(work.width, work.dimensions - 1);
-}
-
-/// Whether one slice of points that do not crowd is spread faster by matrix units than by bins.
-inline bool matrices_pay(double points, double cells, int width, int value_bytes) {
-  constexpr const GpuGriddingTuning& gpu = gpu_gridding_tuning;
-  return value_bytes == 8 ||
-         points <= cells * (width < gpu.matrix_wide ? gpu.matrix_density : gpu.matrix_density_wide);
-}
-
-/// The strategy with bins that is expected before samples are sorted, for points that do not crowd. (Points on rays
-/// crowd; their slices mostly are last.)
-inline GriddingStrategy expected_sorted_strategy(const GriddingWork& work) {
-  constexpr const GpuGriddingTuning& gpu = gpu_gridding_tuning;
-  if (work.host || work.dimensions < 3)
-    return GriddingStrategy::Bins;
-  if (work.slices >= gpu.owned_slices && work.order == SampleOrder::SlicesFirst &&
-      2 * work.points * std::min<double>(work.slices, slices_of_box) * sizeof(float) <= gpu.owned_bytes)
-    return GriddingStrategy::OwnedBoxes;
-  if (work.matrices && work.slices < gpu.owned_slices &&
-      matrices_pay(work.points, work.cells, work.width, work.value_bytes))
-    return GriddingStrategy::MatrixBoxes;
-  return GriddingStrategy::Bins;
 }
 
 /// Lanes are paid for, used or not; a sample is visited once per tile that it reaches.
@@ -219,11 +197,42 @@ inline double owned_boxes_cost(const GriddingWork& work) {
          work.points * work.slices * (gpu.owned_sample + gpu.owned_reach * reach);
 }
 
+/// One team adds the largest box. It begins late where the box lies in the middle of a grid, so the time is between the
+/// larger one of both shares and their sum. Products of matrices take as long in double as in float.
+/// @param largest_box  samples of a slice that reach a box, at most
+inline double matrix_boxes_cost(const GriddingWork& work, double largest_box) {
+  constexpr const GpuGriddingTuning& gpu = gpu_gridding_tuning;
+  const double boxes = std::pow(1 + (work.width - 1.) / matrix_box_edge, 3); // of a sample, on average
+  const double sample = gpu.matrix_sample + gpu.matrix_tap * bin_taps(work);
+  return gpu.matrix_launch + work.cells * work.slices * gpu.matrix_cell +
+         sample * sizeof(float) / work.value_bytes *
+             std::hypot(work.points * work.slices * boxes, gpu.matrix_teams * largest_box);
+}
+
+/// Samples of a slice that reach a box, where points do not crowd.
+inline double samples_of_box(const GriddingWork& work) {
+  return std::min(work.points, work.points * std::pow(matrix_box_edge + work.width - 1., 3) / work.cells);
+}
+
+/// The strategy with bins that is expected before samples are sorted, for points that do not crowd. (Points on rays
+/// crowd; their slices mostly are last.)
+inline GriddingStrategy expected_sorted_strategy(const GriddingWork& work) {
+  constexpr const GpuGriddingTuning& gpu = gpu_gridding_tuning;
+  if (work.host || work.dimensions < 3)
+    return GriddingStrategy::Bins;
+  if (work.slices >= gpu.owned_slices && work.order == SampleOrder::SlicesFirst &&
+      2 * work.points * std::min<double>(work.slices, slices_of_box) * sizeof(float) <= gpu.owned_bytes)
+    return GriddingStrategy::OwnedBoxes;
+  if (work.matrices && work.slices < gpu.owned_slices &&
+      gridding_cost(GriddingStrategy::MatrixBoxes, work) < gridding_cost(GriddingStrategy::Bins, work))
+    return GriddingStrategy::MatrixBoxes;
+  return GriddingStrategy::Bins;
+}
+
 } // namespace Impl
 
 inline double gridding_cost(GriddingStrategy strategy, const GriddingWork& work) {
   constexpr double none = std::numeric_limits<double>::infinity();
-  constexpr const Impl::GpuGriddingTuning& gpu = Impl::gpu_gridding_tuning;
   const Impl::GriddingTuning& tuning = Impl::gridding_tuning(work.host);
   const double taps = std::pow(work.width, work.dimensions);
   const double writing = work.cells * work.slices * tuning.write;
@@ -238,10 +247,7 @@ inline double gridding_cost(GriddingStrategy strategy, const GriddingWork& work)
   case GriddingStrategy::OwnedBoxes:
     return boxes ? Impl::owned_boxes_cost(work) : none;
   case GriddingStrategy::MatrixBoxes:
-    return boxes && work.matrices
-               ? gpu.matrix_launch + work.cells * work.slices * gpu.matrix_cell +
-                     work.points * work.slices * (gpu.matrix_sample + gpu.matrix_tap * taps)
-               : none;
+    return boxes && work.matrices ? Impl::matrix_boxes_cost(work, Impl::samples_of_box(work)) : none;
   default:
     return work.host || work.dimensions == 1 ? none : Impl::tiles_cost(work, writing);
   }
@@ -286,16 +292,22 @@ inline GriddingStrategy choose_sorted_strategy(const SortedWork& work) {
     return GriddingStrategy::Bins;
   const bool in_double = work.value_bytes == 8, last = work.order == SampleOrder::SlicesLast;
   const double of_team = work.points * gpu.owned_lanes / work.lanes;
-  const auto shared = [&](double share) {
-    return work.largest_bin <= std::max<double>(gpu.owned_bin, share * of_team);
-  };
   const double bytes =
       2. * work.value_bytes * work.points * std::min<double>(work.slices, Impl::slices_of_box);
   const bool owned = work.boxes && work.slices >= gpu.owned_slices && (last || bytes <= gpu.owned_bytes) &&
-                     shared(gpu.owned_share);
-  const bool even = shared(gpu.matrix_share) || work.largest_bin <= gpu.matrix_even * work.mean_bin;
-  const bool matrices =
-      work.matrices && even && Impl::matrices_pay(work.points, work.cells, work.width, work.value_bytes);
+                     work.largest_bin <= std::max<double>(gpu.owned_bin, gpu.owned_share * of_team);
+  const GriddingWork spread{.points = work.points,
+                            .slices = work.slices,
+                            .cells = work.cells,
+                            .width = work.width,
+                            .dimensions = 3,
+                            .host = false,
+                            .value_bytes = work.value_bytes};
+  // Not in the choice before sorting, where it would have to be known of Tiles and Atomic, too.
+  const double wait =
+      gpu.bins_wait * sizeof(float) / work.value_bytes + gpu.bins_wait_tap * Impl::bin_taps(spread);
+  const bool matrices = work.matrices && Impl::matrix_boxes_cost(spread, work.largest_box) <
+                                             gridding_cost(GriddingStrategy::Bins, spread) + wait;
   if (owned && !(matrices && in_double && !last))
     return GriddingStrategy::OwnedBoxes;
   return matrices ? GriddingStrategy::MatrixBoxes : GriddingStrategy::Bins;

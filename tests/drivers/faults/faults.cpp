@@ -9,6 +9,7 @@
 //   full:COUNT     all writes but the first COUNT find the disk full
 // or when the program ends by SIGTERM:
 //   ended:NAME:COUNT  as it opens a file after COUNT times another one was renamed to NAME
+//   made              as soon as it has made a file, or a folder, of a new name (no file can be opened with O_TMPFILE)
 #include <atomic>
 #include <cerrno>
 #include <csignal>
@@ -20,10 +21,17 @@
 
 #include <dlfcn.h>
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
 namespace {
+
+/// Whether FAULT is this word alone.
+bool is(const std::string& kind) {
+  const char* const fault = std::getenv("FAULT");
+  return fault && kind == fault;
+}
 
 /// What follows "KIND:" in FAULT; empty for another kind.
 std::string target(const std::string& kind) {
@@ -55,7 +63,7 @@ void linger() {
   if (const std::string count = target("slow"); !count.empty())
     ::usleep(1000 * static_cast<useconds_t>(std::stoi(count)));
   static std::atomic<unsigned> calls = 0;
-  if (const char* const fault = std::getenv("FAULT"); fault && std::string(fault) == "slow")
+  if (is("slow"))
     ::usleep(1000 * (5 * calls++ % 4));
 }
 
@@ -82,8 +90,7 @@ extern "C" int open(const char* path, int flags, ...) {
   va_end(arguments);
   if (ends)
     std::raise(SIGTERM);
-  const char* const fault = std::getenv("FAULT");
-  if ((flags & O_TMPFILE) == O_TMPFILE && fault && std::string(fault) == "nameless") {
+  if ((flags & O_TMPFILE) == O_TMPFILE && (is("nameless") || is("made"))) {
     errno = EOPNOTSUPP;
     return -1;
   }
@@ -93,7 +100,18 @@ extern "C" int open(const char* path, int flags, ...) {
     return -1;
   }
   static auto* const real = original(&::open, "open");
-  return real(path, flags, mode);
+  const int result = real(path, flags, mode);
+  if (result >= 0 && (flags & O_EXCL) != 0 && is("made"))
+    std::raise(SIGTERM);
+  return result;
+}
+
+extern "C" int mkdir(const char* path, mode_t mode) {
+  static auto* const real = original(&::mkdir, "mkdir");
+  const int result = real(path, mode);
+  if (result == 0 && is("made"))
+    std::raise(SIGTERM);
+  return result;
 }
 
 extern "C" int rename(const char* from, const char* to) {

@@ -147,7 +147,7 @@ TEST_CASE("particles of two shapes come into two classes, from their mean on") {
   CHECK_FALSE(fs::exists(scene.folder / "found_class1_half1.mrc"));
 }
 
-TEST_CASE("a start goes on until its classes have converged", "[.turn]") {
+TEST_CASE("a start goes on until its classes have converged", "[.turn-3]") {
   // Noise for which four iterations stop at 95 %. A single start on so coarse a grid leaves 68 to 98 % with six of eight.
   const Scene scene(60, true, 2);
   run_well(scene.folder,
@@ -172,7 +172,8 @@ TEST_CASE("one class is refined from half sets apart, which have maps of their o
   CHECK(correlation(second, whole, scene.box) > 0.8);
 }
 
-TEST_CASE("classes begin with maps of their own, and a classification goes on after an interruption") {
+TEST_CASE("classes begin with maps of their own, and a classification goes on after an interruption",
+          "[.turn-4]") {
   const Scene scene(40);
   const std::string command =
       std::string("env OMP_NUM_THREADS=1 ") + BRACEWELL_CLASSIFY +
@@ -201,7 +202,7 @@ TEST_CASE("classes begin with maps of their own, and a classification goes on af
     CHECK(scene.volume(std::string("part") + name) == scene.volume(std::string("whole") + name));
 }
 
-TEST_CASE("views of a molecule come into classes in the plane", "[.turn]") {
+TEST_CASE("views of a molecule come into classes in the plane", "[.turn-3]") {
   // From three directions, turned and moved in the plane by chance, with more noise than signal and no reference.
   const TemporaryFolder folder;
   const int box = 32, count = 240;

@@ -96,7 +96,7 @@ TEST_CASE("a map with permuted axes, an extended header and a long and a short s
   CHECK(relative_error(image.values, sum) < 0.05); // but for the frequencies beyond Nyquist's circle
 }
 
-TEST_CASE("the commands of docs/refine.md lead from coarse poses to a better map", "[.turn]") {
+TEST_CASE("the commands of docs/refine.md lead from coarse poses to a better map", "[.turn-3]") {
   const TemporaryFolder folder;
   const std::string environment = "export PROGRAMS=" + fs::path(refine).parent_path().string() + "\n";
   const std::string commands = commands_of(fs::path(BRACEWELL_SOURCE_DIR) / "docs/refine.md");

@@ -244,6 +244,20 @@ TEST_CASE("signals remove unfinished files where files need names, which say who
   CHECK(files_in(scene.folder) == before);
 }
 
+TEST_CASE("a signal that comes as soon as an unfinished file or folder has its name removes it") {
+  const Scene scene;
+  const auto ends = [&](const std::string& command) {
+    const auto before = scene.contents();
+    const Outcome outcome = run(scene.folder, with_fault("made") + command);
+    INFO(command << '\n' << outcome.err);
+    CHECK(outcome.code == 128 + SIGTERM);
+    CHECK((scene.contents() == before));
+  };
+  ends(project + " --map map.mrc --star poses.star --out out.mrcs");
+  ends(tomography + " --scan scan.h5 --no-log --centre 16 --out out.h5");
+  ends(tomography + " --scan scan.h5 --no-log --centre 16 --out slices.zarr");
+}
+
 TEST_CASE("SIGKILL leaves nothing where the file system can do that") {
   const Scene scene(20000);
   if (!has_nameless_files(scene.folder))

@@ -246,7 +246,7 @@ TEST_CASE("a process that is slow takes less of the particles") {
   CHECK(first > second);
 }
 
-TEST_CASE("processes that are interrupted within a round go on from their checkpoint") {
+TEST_CASE("processes that are interrupted within a round go on from their checkpoint", "[.turn-4]") {
   skip_without_mpi();
   // More than are handed out until the second checkpoint, also where five threads read ahead.
   constexpr int count = 100;
@@ -327,7 +327,8 @@ TEST_CASE("what one of the processes finds wrong is one message, one code and no
   CHECK(files_in(folder) == before);
 }
 
-TEST_CASE("--help and --version of several processes are said once; of one of them they end all") {
+TEST_CASE("--help and --version of several processes are said once; of one of them they end all",
+          "[.turn-4]") {
   skip_without_mpi();
   const TemporaryFolder folder;
   const std::vector<std::string> rests{"", " --no-such-option", " --strict"};

@@ -468,7 +468,7 @@ TEST_CASE("a loss that grows is a warning, and the best state is kept and writte
   CHECK(losses.back() == std::ranges::min(losses));
 }
 
-TEST_CASE("mini-batches end where full passes end") {
+TEST_CASE("mini-batches end where full passes end", "[.turn-4]") {
   const TemporaryFolder folder;
   const auto& [demo, summary, scan] = demonstration();
   const auto last = [&, &demo = demo](const std::string& options) {
@@ -838,7 +838,7 @@ TEST_CASE("defaults find object and probe from a flat disc; what is no result is
        {"c_basis.cxi", "amplitude residual", "try --try-axes (the eight --axes"});
 }
 
-TEST_CASE("the right axes are found and said, and the probe of the file can be left alone", "[.turn]") {
+TEST_CASE("the right axes are found and said, and the probe of the file can be left alone", "[.turn-3]") {
   const TemporaryFolder folder;
   const std::string data = "--data " + case_file("c_basis.cxi");
   // Those of basis_vectors, which yx stands for, are xy: both are right.
@@ -1320,7 +1320,7 @@ TEST_CASE("scans in rows and columns, and positions in other forms, are the same
   CHECK(relative_error(phase(ptyd), phase("masked.cxi")) < 1e-5);
 }
 
-TEST_CASE("few counts are compared by Poisson's loss, and it is said") {
+TEST_CASE("few counts are compared by Poisson's loss, and it is said", "[.turn-4]") {
   const TemporaryFolder folder;
   ThickScan scan;
   scan.write(folder / "many.h5"); // and the truth beside it
@@ -1538,7 +1538,7 @@ TEST_CASE("scans of NumPy, of an EMPAD and of MATLAB are the scans of HDF5") {
   CHECK(relative_error(back, straight) < 1e-4); // sums in another order, in single precision
 }
 
-TEST_CASE("far field: a Siemens star measured with X-rays", "[.turn]") {
+TEST_CASE("far field: a Siemens star measured with X-rays", "[.turn-3]") {
   const fs::path data = shared_data("ptychography/siemens-star-small.h5");
   const TemporaryFolder folder;
   const std::string summary =

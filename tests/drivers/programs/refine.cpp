@@ -258,7 +258,7 @@ TEST_CASE("a constant around the molecule, or another scale, is the same map") {
     }
 }
 
-TEST_CASE("a loss that is no number ends a refinement at once") {
+TEST_CASE("a loss that is no number ends a refinement at once", "[.turn-4]") {
   const TemporaryFolder folder;
   constexpr int box = 64;
   const auto particles = random_particles(2, 1);
@@ -308,7 +308,7 @@ TEST_CASE("poses whose half maps agree better than those of refined ones are kep
   expect_bad_input(scene.folder, command + " --strict", {"agree less"});
 }
 
-TEST_CASE("every particle has a figure of merit, and dark ones are named") {
+TEST_CASE("every particle has a figure of merit, and dark ones are named", "[.turn-4]") {
   const Scene scene, few(24, 24); // of few, poses are found from nothing
   const auto negative = [](const Scene& of, std::size_t first, std::size_t step) {
     Stack stack = read_stack(of.folder / "images.mrcs");
@@ -349,7 +349,7 @@ TEST_CASE("every particle has a figure of merit, and dark ones are named") {
   CHECK(bright.err.find("dark") == std::string::npos);
 }
 
-TEST_CASE("half maps have the symmetry that is asked for, and poses are searched within it") {
+TEST_CASE("half maps have the symmetry that is asked for, and poses are searched within it", "[.turn-4]") {
   const Scene scene;
   run_well(scene.folder, refine + " --symmetry C2 --rounds 1 --out refined.star");
   const auto map = scene.volume("refined_half1.mrc");
@@ -410,7 +410,7 @@ TEST_CASE("segments of a helix are refined against half maps with its rise and t
   expect_bad_input(scene.folder, refine + " --helical-rise 6.6 --out refined.star", {"--helical-twist"});
 }
 
-TEST_CASE("poses are found from nothing, whatever the file says of them") {
+TEST_CASE("poses are found from nothing, whatever the file says of them", "[.turn-4]") {
   const Scene scene(24, 72); // what the search costs goes by their number
   remove_poses(scene);
   const std::string command = refine + " --global --radius 12 --map truth.mrc ";
@@ -428,7 +428,7 @@ TEST_CASE("poses are found from nothing, whatever the file says of them") {
   CHECK(lines(scene.folder / "part.star") == lines(scene.folder / "found.star"));
 }
 
-TEST_CASE("a search from nothing needs a map, and memory") {
+TEST_CASE("a search from nothing needs a map, and memory", "[.turn-4]") {
   const Scene scene;
   expect_bad_input(scene.folder, refine + " --global --out found.star",
                    {"--global: expected a reference, --map, found none"});
@@ -453,7 +453,7 @@ TEST_CASE("a search from nothing needs a map, and memory") {
   CHECK(last.find(" orientations needs ") != std::string::npos);
 }
 
-TEST_CASE("a refinement that was interrupted goes on to the same result") {
+TEST_CASE("a refinement that was interrupted goes on to the same result", "[.turn-4]") {
   const Scene scene;
   const std::string magnified = refine + " --refine-magnification",
                     command = magnified + " --rounds 3 --batch=10 --reproducible --checkpoint-every 0 --out ";

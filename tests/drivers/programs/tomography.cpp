@@ -432,7 +432,7 @@ TEST_CASE("slices as TIFF files and as Zarr are those of HDF5; a script repeats 
   CHECK(read_text(folder / "slices.zarr/0/1/0/0") == slice(1));
 }
 
-TEST_CASE("while a run goes on there is a picture of the middle slice") {
+TEST_CASE("while a run goes on there is a picture of the middle slice", "[.turn-4]") {
   const TemporaryFolder folder;
   write_scan(folder / "scan.h5", Disc{}, true);
   run_well(

@@ -2,7 +2,8 @@
 // relaxation, factors, background; the gradients of all of them.
 #pragma once
 
-#include "detectors.hpp"
+#include "../../ptychography/plans.hpp"
+#include "case.hpp"
 
 #include <algorithm>
 #include <optional>
@@ -37,7 +38,7 @@ public:
     PtychographyOptions settings = options(path);
     settings.refine_positions = everything;
     // The windows of the case; its positions may be farther from them than a plan's.
-    PtychographyLoss<Space, T, Impl::CompiledWith<T, GoldenDetectors>> plan(
+    PtychographyLoss<Space, T, Test::TestStorage<T>> plan(
         space_, shape, load<double**>(input(everything ? "corners" : "positions")), settings);
     const auto patterns = load<T***>(input("I_meas"));
     if (!has("weights"))

@@ -2,7 +2,9 @@
 // plan, and the curve of twenty steps of Adam.
 #pragma once
 
-#include "detectors.hpp"
+#include "../../deep_copy.hpp"
+#include "../../ptychography/plans.hpp"
+#include "case.hpp"
 
 #include <bracewell/optimize/adam.hpp>
 #include <bracewell/ptychography/compare.hpp>
@@ -84,18 +86,18 @@ struct Model {
   template <class Source>
   static auto leading(const Source& view, std::size_t patterns) {
     View<typename Source::data_type> part("part", patterns, view.extent(1), view.extent(2), view.extent(3));
-    Kokkos::deep_copy(part, Kokkos::subview(view, std::pair<std::size_t, std::size_t>(0, patterns),
-                                            Kokkos::ALL, Kokkos::ALL, Kokkos::ALL));
+    Test::deep_copy(part, Kokkos::subview(view, std::pair<std::size_t, std::size_t>(0, patterns), Kokkos::ALL,
+                                          Kokkos::ALL, Kokkos::ALL));
     return part;
   }
 
   void check_gradients(Errors& errors, const Gradients& gradients) const {
-    const auto host = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), gradients.loss);
+    const auto host = Test::on_host(gradients.loss);
     errors.loss = std::max(errors.loss, std::abs(host() / file["loss_f64"].values[0] - 1));
     errors.gradients = std::max(errors.gradients, relative_error(gradients.amplitude, file["grad_amp_f64"]));
     errors.gradients = std::max(errors.gradients, relative_error(gradients.phase, file["grad_phase_f64"]));
     errors.gradients = std::max(errors.gradients, relative_error(gradients.probe, file["grad_probe_f64"]));
-    const auto parameters = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), gradients.parameters);
+    const auto parameters = Test::on_host(gradients.parameters);
     for (int p = 0; p < probe_parameter_count; ++p)
       errors.parameters =
           std::max(errors.parameters, std::abs(parameters(p) / file["grad_probe_params_f64"].values[p] - 1));
@@ -121,14 +123,14 @@ struct Model {
     // Targets scaled on the host, the definition once more.
     const View<T***> targets("targets", count, n, n);
     const View<T****> intensity("intensity", file["I_pred_f64"].shape[0], 1, n, n);
-    const auto measured = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), patterns);
+    const auto measured = Test::on_host(patterns);
     const auto scaled = Kokkos::create_mirror_view(targets);
-    const auto field = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), padded);
+    const auto field = Test::on_host(padded);
     const auto squared = Kokkos::create_mirror_view(intensity);
     for (std::size_t i = 0; i < squared.size(); ++i)
       squared.data()[i] =
           field.data()[i].real() * field.data()[i].real() + field.data()[i].imag() * field.data()[i].imag();
-    Kokkos::deep_copy(intensity, squared);
+    Test::deep_copy(intensity, squared);
     check(errors.waves, intensity, "I_pred_f64");
     for (int j = 0; j < count; ++j) {
       double sum = 0;
@@ -137,7 +139,7 @@ struct Model {
       for (int k = 0; k < n * n; ++k)
         scaled(j, k / n, k % n) = static_cast<T>(measured(j, k / n, k % n) * counts * n * n / sum);
     }
-    Kokkos::deep_copy(targets, scaled);
+    Test::deep_copy(targets, scaled);
     const View<double*> losses("losses", count);
     compare_patterns(space, padded, targets, losses, {.counts = counts});
     propagator.adjoint(space, padded);
@@ -148,10 +150,10 @@ struct Model {
     exit_wave_gradients(space, scan, state.object, probe, padded,
                         {.object = gradients.object, .probe = probe_gradient});
     double total = 0;
-    const auto each = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), losses);
+    const auto each = Test::on_host(losses);
     for (int j = 0; j < count; ++j)
       total += each(j);
-    Kokkos::deep_copy(gradients.loss, total);
+    Test::deep_copy(gradients.loss, total);
     chain(state, gradients);
     check_gradients(errors, gradients);
     return errors;
@@ -160,14 +162,14 @@ struct Model {
   /// The corner of m x m of every wave.
   void exit_waves_corner(const View<Complex****>& padded, const View<Complex****>& waves) const {
     const auto corner = std::pair(0, m);
-    Kokkos::deep_copy(waves, Kokkos::subview(padded, Kokkos::ALL, Kokkos::ALL, corner, corner));
+    Test::deep_copy(waves, Kokkos::subview(padded, Kokkos::ALL, Kokkos::ALL, corner, corner));
   }
 
   template <class Storage>
   Errors plan(PatternPath path) const {
     Errors errors;
-    PtychographyLoss<Space, T, Impl::CompiledWith<Storage, GoldenDetectors>> model(
-        space, {shape, m, n}, positions, {.counts = counts, .path = path});
+    PtychographyLoss<Space, T, Test::TestStorage<Storage>> model(space, {shape, m, n}, positions,
+                                                                 {.counts = counts, .path = path});
     model.set_patterns(space, 0, patterns);
     const State state = start();
     const Gradients gradients(*this);
@@ -181,7 +183,7 @@ struct Model {
       chain(state, gradients);
       if (step == 0)
         check_gradients(errors, gradients);
-      const auto host = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), gradients.loss);
+      const auto host = Test::on_host(gradients.loss);
       errors.curve = std::max(errors.curve, std::abs(host() / curve[step] - 1));
       if (step + 1 == curve.size())
         break;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "../../deep_copy.hpp"
 #include "gridding.hpp"
 
 #include <bracewell/gridding/nonuniform_fft.hpp>
@@ -19,8 +20,8 @@ TomographyErrors run_gridding(const TomographyCase& golden, double tolerance) {
   const std::vector<std::size_t> image_shape{1, std::size_t(n), std::size_t(n)},
       sinogram_shape{1, std::size_t(angles), std::size_t(n)}, points_shape{1, std::size_t(angles) * n};
   const auto samples = view<Complex**>(points_shape);
-  Kokkos::deep_copy(samples, Kokkos::View<const Complex**, Kokkos::LayoutRight, Space>(
-                                 load<Complex**>(golden.array("samples")).data(), 1, angles * n));
+  Test::deep_copy(samples, Kokkos::View<const Complex**, Kokkos::LayoutRight, Space>(
+                               load<Complex**>(golden.array("samples")).data(), 1, angles * n));
   const auto grid = load<Complex***>(golden.array("grid"));
   const auto sinogram = load<T***>(golden.array("sinogram"));
   const auto image = load<T***>(golden.array("image"));

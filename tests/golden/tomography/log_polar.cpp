@@ -1,4 +1,5 @@
 #include "log_polar.hpp"
+#include "../../deep_copy.hpp"
 
 #include <bracewell/tomography/log_polar.hpp>
 
@@ -81,7 +82,7 @@ double relative(const std::vector<double>& values, const std::vector<double>& ex
 
 template <class View>
 std::vector<double> values(const View& view) {
-  const auto host = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), view);
+  const auto host = Test::on_host(view);
   return {host.data(), host.data() + host.size()};
 }
 

@@ -1,6 +1,7 @@
 // Definition of Test::operators_of.
 #pragma once
 
+#include "../../deep_copy.hpp"
 #include "operators.hpp"
 
 #include <bracewell/project/backproject.hpp>
@@ -25,7 +26,7 @@ DeviceView<DataType> upload(const Tensor<Value>& tensor) {
                                   extents[5], extents[6], extents[7]);
   const auto host = Kokkos::create_mirror_view(view);
   std::copy(tensor.values.begin(), tensor.values.end(), host.data());
-  Kokkos::deep_copy(view, host);
+  Test::deep_copy(view, host);
   return view;
 }
 
@@ -33,7 +34,7 @@ template <class View, class Value>
 void download(const View& view, Tensor<Value>& tensor) {
   if (tensor.values.empty())
     return;
-  const auto host = Kokkos::create_mirror_view_and_copy(Kokkos::HostSpace(), view);
+  const auto host = Test::on_host(view);
   std::copy_n(host.data(), tensor.size(), tensor.values.begin());
 }
 

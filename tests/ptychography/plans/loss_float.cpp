@@ -1,3 +1,5 @@
 #include "../plans.hpp"
 
+#ifdef BRACEWELL_TEST_PLANS
 BRACEWELL_TEST_LOSS(, float)
+#endif

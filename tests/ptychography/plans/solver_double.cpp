@@ -1,3 +1,5 @@
 #include "../solver_plan.hpp"
 
+#ifdef BRACEWELL_TEST_PLANS
 BRACEWELL_TEST_SOLVER()
+#endif

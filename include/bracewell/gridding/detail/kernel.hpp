@@ -194,18 +194,16 @@ private:
   /// Chebyshev series of all taps to polynomials of a degree.
   void truncate(const std::vector<double>& series, int degree_) {
     degree = degree_;
-    const int n = degree + 1, stride = static_cast<int>(series.size()) / width;
-    coefficients.assign(std::size_t(n * width), 0);
-    std::vector<double> previous(std::size_t(n), 0.),
-        current(std::size_t(n), 0.); // Chebyshev polynomials, lowest power first
+    const std::size_t n = std::size_t(degree) + 1, taps = std::size_t(width), stride = series.size() / taps;
+    coefficients.assign(n * taps, 0);
+    std::vector<double> previous(n, 0.), current(n, 0.); // Chebyshev polynomials, lowest power first
     current[0] = 1;
-    for (int k = 0; k < n; ++k) {
-      for (int tap = 0; tap < width; ++tap)
-        for (int power = 0; power <= k; ++power)
-          coefficients[std::size_t((degree - power) * width + tap)] +=
-              series[std::size_t(tap * stride + k)] * current[std::size_t(power)];
-      std::vector<double> next(std::size_t(n), 0.);
-      for (std::size_t power = 0; power < next.size(); ++power)
+    for (std::size_t k = 0; k < n; ++k) {
+      for (std::size_t tap = 0; tap < taps; ++tap)
+        for (std::size_t power = 0; power <= k; ++power)
+          coefficients[(n - 1 - power) * taps + tap] += series[tap * stride + k] * current[power];
+      std::vector<double> next(n, 0.);
+      for (std::size_t power = 0; power < n; ++power)
         next[power] = (power > 0 ? (k == 0 ? 1 : 2) * current[power - 1] : 0) - previous[power];
       previous = std::exchange(current, next);
     }
@@ -245,6 +243,7 @@ struct KernelNeeds {
   int dimensions;
   double epsilon; ///< precision of the numbers on the grid
 
+  // NOLINTNEXTLINE(modernize-use-nullptr): clang-tidy's own fault
   auto operator<=>(const KernelNeeds&) const = default;
 };
 

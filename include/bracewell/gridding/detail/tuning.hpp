@@ -82,14 +82,14 @@ inline constexpr GriddingTuning host_gridding_tuning{
 /// Bytes of the grids that a host's NonuniformFFT works on at once, where threads do not need more.
 inline constexpr std::int64_t host_grid_bytes = 1 << 20;
 
-/// An NVIDIA H200, 2026-11-21, for interpolation 2026-11-22, for bins 2026-11-23; used on all GPUs.
+/// An NVIDIA H200, 2026-11-21, for interpolation 2026-11-22, for bins 2026-11-23, in 3D 2026-11-29; used on all GPUs.
 inline constexpr GriddingTuning h200_gridding_tuning{
     .write = 2e-3,
     .atomic_tap = 2e-2,
     .pruned_tap = 1e-2,
     .fft_element = 0.014,
     .bin_sample_2d = 0.055,
-    .bin_sample_3d = 0.19,
+    .bin_sample_3d = 0.036,
     .bin_tap = 7e-4,
     .bin_cell = 7.5e-3,
     .bin_launch = 5000,
@@ -119,7 +119,7 @@ template <class Space>
 inline constexpr GriddingTuning tuning_of = gridding_tuning(is_host<Space>);
 
 /// The constants of machines that GPUs alone have: an NVIDIA H200, 2026-11-21, for interpolation 2026-11-22, for owned
-/// boxes 2026-11-24 and for matrix units 2026-11-25; used on all GPUs.
+/// boxes 2026-11-24 and for matrix units 2026-11-29; used on all GPUs.
 struct GpuGriddingTuning {
   // gridding_cost
   double tile_cell_2d = 0.02;  ///< an element of a tile that has samples, for all slices of a team
@@ -129,10 +129,14 @@ struct GpuGriddingTuning {
   double owned_sample = 0.056,
          owned_reach = 2.4e-4; ///< a sample of a slice, and each of the blocks' cells around
                                ///< that it is added to
-  double matrix_launch = 19000,
-         matrix_cell = 4.6e-3;                    ///< SpreadMatrixBoxes, and an element of a grid of a slice
-  double matrix_sample = 0.22, matrix_tap = 4e-4; ///< a sample of a slice, a tap of it
-  double interpolated_tap_of_tiles = 8e-4;        ///< a tap of a sample of many slices, from tiles
+  // From matrix_sample to bins_wait_tap, and bin_sample_3d: fitted together to the choice of SpreadMatrixBoxes.
+  double matrix_launch = 16000,
+         matrix_cell = 4.6e-3; ///< SpreadMatrixBoxes, and an element of a grid of a slice
+  double matrix_sample = 0.19,
+         matrix_tap = 3.6e-5;                  ///< a sample of a slice in a box that it reaches, a tap of it
+  double matrix_teams = 470;                   ///< one team takes so many times as long as all of them
+  double bins_wait = 6e5, bins_wait_tap = 110; ///< teams of bins for each other: in all, and for a tap
+  double interpolated_tap_of_tiles = 8e-4;     ///< a tap of a sample of many slices, from tiles
 
   // Tiles
   BoxShape tile_2d = {8, 4, 1}; ///< a lane keeps a tile of one slice in registers: 32 complex numbers
@@ -148,12 +152,6 @@ struct GpuGriddingTuning {
   double owned_share = 0.5; ///< or more than this share of what one of the teams at work adds in all,
   int owned_lanes = 1024;   ///< of which there is one for so many lanes,
   double owned_bytes = 3e8; ///< and where samples of eight slices that lie apart have no more bytes
-  double matrix_share =
-      0.0625;                  ///< the same share for SpreadMatrixBoxes: their boxes are eight times as large
-  double matrix_even = 2;      ///< or so many times the mean of bins: then no team has much more than others
-  double matrix_density = 0.2; ///< and how many samples a cell has at most in float,
-  int matrix_wide = 7;         ///< or where the kernel is as wide as this,
-  double matrix_density_wide = 1;
 
   // choose_interpolation and InterpolateTiles
   double dense_bin = 0.5;          ///< samples per cell from which InterpolateDenseBins takes over
@@ -170,6 +168,9 @@ inline constexpr GpuGriddingTuning gpu_gridding_tuning{};
 
 /// Slices that a team of SpreadOwnedBoxes adds at once.
 inline constexpr int slices_of_box = 8;
+
+/// Cells of a box of SpreadMatrixBoxes along an axis.
+inline constexpr int matrix_box_edge = 16;
 
 /// Lanes of a team of SpreadBinsGpu, and samples that it prepares together, an axis of each by one lane.
 KOKKOS_FUNCTION constexpr int bin_team_size(int dimensions, std::size_t value_bytes) {
@@ -203,7 +204,7 @@ constexpr int interpolation_lanes(bool wide, std::size_t value_bytes) {
 /// beyond it, of all lanes (and one more, against bank conflicts), and what is prepared of its samples.
 constexpr std::size_t interpolation_scratch_bytes(int width, int lanes, std::size_t value_bytes) {
   const GpuGriddingTuning& tuning = gpu_gridding_tuning;
-  const auto cells = std::size_t((tuning.tile_2d.x + width - 1) * (tuning.tile_2d.y + width - 1));
+  const auto cells = std::size_t(tuning.tile_2d.x + width - 1) * std::size_t(tuning.tile_2d.y + width - 1);
   const std::size_t sample =
       (2 * std::size_t(tuning.interpolate_width) * value_bytes + 2 * sizeof(int) + 15) / 16 * 16;
   return cells * std::size_t(lanes + 1) * 2 * value_bytes + tuning.interpolate_at_once * sample + 64;

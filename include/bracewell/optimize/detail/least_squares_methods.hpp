@@ -42,9 +42,9 @@ int conjugate_gradients(const Run& run, const Pair& pair) {
              direction = run.image_buffer(1);
   pair.project(run.image, rest);
   run.residual(false);
-  Kokkos::deep_copy(run.space, projected, rest);
+  run.copy(rest, projected);
   run.multiply(projected, run.weights);
-  Kokkos::deep_copy(run.space, direction, T(0));
+  run.fill(direction, 0);
   int iteration = 0;
   while (iteration < run.options.iterations && !run.finished()) {
     pair.backproject(projected, gradient);
@@ -75,8 +75,8 @@ int normal_conjugate_gradients(const Run& run, const Pair& pair) {
   pair.backproject(rest, gradient);
   run.template sum<1>("Bracewell::LeastSquaresSolver::gradient", run.of_images,
                       MaskGradient<T>{gradient.data(), run.mask}, KeepGamma{run.states()});
-  Kokkos::deep_copy(run.space, product, gradient);
-  Kokkos::deep_copy(run.space, direction, T(0));
+  run.copy(gradient, product);
+  run.fill(direction, 0);
   int iteration = 0;
   while (iteration < run.options.iterations) {
     renew_direction(run, product, direction);
@@ -274,9 +274,9 @@ int fast_gradient(const Run& run, const Normal& normal, const Residual& residual
   };
   const LeastSquaresOptions& options = run.options;
   find_largest_eigenvalue(run, normal);
-  Kokkos::deep_copy(run.space, point, run.image);
+  run.copy(run.image, point);
   for (int k = 3; k < 7; ++k)
-    Kokkos::deep_copy(run.space, run.image_buffer(k), T(0));
+    run.fill(run.image_buffer(k), 0);
   Momentum momentum;
   int iteration = 0;
   while (iteration < options.iterations) {
@@ -334,7 +334,7 @@ int normal_fast_gradient(const Run& run, const Pair& pair) {
   using T = typename Run::Value;
   using Buffer = typename Run::Buffer;
   const Buffer rest = run.data_buffer(0), backprojected = run.image_buffer(7);
-  Kokkos::deep_copy(run.space, rest, T(0));
+  run.fill(rest, 0);
   run.residual(false); // the data
   pair.backproject(rest, backprojected);
   const int made = fast_gradient(run, pair.normal, [&](const Buffer& image, const Buffer& result) {

@@ -173,6 +173,12 @@ struct LeastSquaresRun {
   Buffer image_buffer(int k) const {
     return buffer(sizes.images, memory.images.data() + k * sizes.stride(sizes.images));
   }
+  /// (Kokkos::deep_copy of three axes is compiled with kernels for gaps.)
+  static auto row(const Buffer& values) {
+    return Kokkos::View<T*, MemorySpace, Kokkos::MemoryUnmanaged>(values.data(), values.size());
+  }
+  void copy(const Buffer& from, const Buffer& to) const { Kokkos::deep_copy(space, row(to), row(from)); }
+  void fill(const Buffer& values, T value) const { Kokkos::deep_copy(space, row(values), value); }
   ProblemState* states() const { return memory.states.data(); }
 
   template <class Body>
@@ -190,7 +196,7 @@ struct LeastSquaresRun {
                MultiplyFactors<T>{values.data(), factors});
   }
   void set_ones(const Buffer& values, const Factors<T>& factors) const {
-    Kokkos::deep_copy(space, values, T(1));
+    fill(values, 1);
     multiply(values, factors);
   }
 

@@ -173,6 +173,9 @@ struct Bricks {
   }
 
   /// Calls visit(e) for images from ... to.
+#ifdef __CUDACC__
+#pragma nv_exec_check_disable // visitors of hosts' kernels are hosts' functions
+#endif
   template <class Visit>
   KOKKOS_INLINE_FUNCTION static void for_each_image(const int (&from)[D], const int (&to)[D],
                                                     const Visit& visit) {

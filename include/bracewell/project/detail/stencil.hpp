@@ -90,6 +90,9 @@ struct TapWindow {
   }
 
   /// Calls visit(element, i, mated) for each stored element that tap i of a row is, or (mated) whose mate it is.
+#ifdef __CUDACC__
+#pragma nv_exec_check_disable // visitors of hosts' kernels are hosts' functions
+#endif
   template <class Visit>
   KOKKOS_INLINE_FUNCTION void for_each_stored(const int (&row)[Dim - 1], const Visit& visit) const {
     const std::int64_t own = offset<1>(row, 0), opposite = offset<-1>(row, 0);

@@ -13,6 +13,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <utility>
+#include <vector>
 
 namespace Bracewell::Impl {
 
@@ -158,8 +160,8 @@ std::size_t most_scratch([[maybe_unused]] const Space& space) {
 struct BoxLimits {
   /// Bytes of scratch memory of a team: half of what a multiprocessor of an NVIDIA H200 has.
   static constexpr int team_scratch = 115584;
-  static constexpr int most_bins = 255;                    ///< around a box
-  static constexpr int owned_edge = 8, matrices_edge = 16; ///< cells of a box along an axis
+  static constexpr int most_bins = 255; ///< around a box
+  static constexpr int owned_edge = 8;  ///< cells of a box of SpreadOwnedBoxes along an axis
 };
 
 /// Whether there is room for teams of all boxes for every slice, and for the bins around them.
@@ -172,6 +174,49 @@ bool boxes_fit(const Space& space, const BinGrid<3>& bins, int edge, std::int64_
   }
   return !is_host<Space> && BoxLimits::team_scratch <= most_scratch(space) &&
          around <= BoxLimits::most_bins && boxes <= std::numeric_limits<int>::max();
+}
+
+/// How many samples reach a box of a grid, `edge` cells along every axis, at most: bins around count with the share of
+/// their cells from which samples do.
+/// @param begin  where the samples of every bin begin, and where the last ones end
+template <int Dim>
+double largest_box(const BinGrid<Dim>& bins, const std::uint32_t* begin, int edge) {
+  struct Share {
+    std::size_t box, bin;
+    double cells;
+  };
+  std::vector<double> sums(static_cast<std::size_t>(bins.count()));
+  for (std::size_t bin = 0; bin < sums.size(); ++bin)
+    sums[bin] = begin[bin + 1] - begin[bin];
+  std::size_t slower = 1, faster = sums.size(); // elements along axes of boxes, and of bins
+  for (int d = Dim - 1; d >= 0; --d) {
+    const int size = bins.grid.size[d], number = bins.number[d], boxes = (size + edge - 1) / edge;
+    std::vector<Share> shares;
+    for (int box = 0; box < boxes; ++box) {
+      const int end = std::min((box + 1) * edge, size);
+      const int start = std::max(box * edge - bins.width + 1, end - size);
+      for (int bin = 0; bin < number; ++bin) {
+        const int first = bins.first(bin, d), last = bins.first(bin + 1, d);
+        const auto reach = [&](int shift) {
+          return std::max(std::min(end, last - shift) - std::max(start, first - shift), 0);
+        };
+        if (const int cells = reach(0) + reach(size); cells > 0)
+          shares.push_back({std::size_t(box), std::size_t(bin), double(cells) / (last - first)});
+      }
+    }
+    faster /= std::size_t(number);
+    std::vector<double> next(slower * std::size_t(boxes) * faster);
+    for (std::size_t i = 0; i < slower; ++i)
+      for (const Share& share : shares) {
+        const double* const from = sums.data() + (i * std::size_t(number) + share.bin) * faster;
+        double* const to = next.data() + (i * std::size_t(boxes) + share.box) * faster;
+        for (std::size_t j = 0; j < faster; ++j)
+          to[j] += share.cells * from[j];
+      }
+    slower *= std::size_t(boxes);
+    sums = std::move(next);
+  }
+  return *std::max_element(sums.begin(), sums.end());
 }
 
 /// The bins that a space works with: edges from the tuning, or shorter ones where scratch memory is too small

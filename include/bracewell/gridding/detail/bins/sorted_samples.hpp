@@ -8,6 +8,7 @@
 #include <bracewell/impl/checks.hpp>
 #include <bracewell/impl/chip_teams.hpp>
 #include <bracewell/impl/host_tasks.hpp>
+#include <bracewell/impl/matrix_units.hpp>
 #include <bracewell/impl/memory.hpp>
 #include <bracewell/impl/vector.hpp>
 
@@ -277,6 +278,7 @@ struct SortedSamples {
   int slots = 0;
   std::int64_t largest = 0;           ///< samples of a bin, at most
   std::int64_t alone = 0;             ///< samples of a bin without slots, at most
+  double box = 0;                     ///< samples that reach a box of SpreadMatrixBoxes, at most
   Vector<std::uint32_t> progress;     ///< memory of TaskOrder
   Vector<Kokkos::complex<T>> partial; ///< tiles of bins of which several teams have a part
 
@@ -303,6 +305,8 @@ struct SortedSamples {
     slots = host.slots;
     largest = host.largest;
     alone = host.alone;
+    if constexpr (Dim == 3 && !is_host<Space> && matrix_units)
+      box = largest_box(bins, begin.data(), matrix_box_edge);
     store(space, "Bracewell::Gridding::bin_tasks", host.tasks, tasks);
     store(space, "Bracewell::Gridding::split_bins", host.split, split);
     const Sizes sizes(points, slices, bins, slots);

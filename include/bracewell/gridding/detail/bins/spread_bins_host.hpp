@@ -206,8 +206,9 @@ private:
       first += (at.first[2] - place.origin[2]) * std::int64_t(bins.span(1)) * bins.stride;
     const auto add_rows = [&](auto count) __attribute__((always_inline)) {
       // No store changes what is not behind a reference: it stays in registers.
-      const int width = kernel.width;
-      const std::int64_t stride = 2 * std::int64_t(bins.stride), next = Dim == 3 ? bins.span(1) * stride : 0;
+      [[maybe_unused]] const int width = kernel.width; // not in one dimension
+      [[maybe_unused]] const std::int64_t stride = 2 * std::int64_t(bins.stride),
+                                          next = Dim == 3 ? bins.span(1) * stride : 0;
       T* plane = tile + 2 * first;
       if constexpr (Dim == 1)
         row.template add_row<count()>(T(1), plane);

@@ -11,9 +11,8 @@ namespace Bracewell::Impl {
 /// cells of one slice, and each of its warps blocks of it, whose sums its lanes keep while they multiply matrices of
 /// the samples that reach a block, `depth` at a time (zeros where these do not).
 template <class Space, int MaxWidth, class T>
-struct SpreadMatrixBoxes
-    : BoxSearch<SpreadMatrixBoxes<Space, MaxWidth, T>, Space, T, BoxLimits::matrices_edge> {
-  using Search = BoxSearch<SpreadMatrixBoxes, Space, T, BoxLimits::matrices_edge>;
+struct SpreadMatrixBoxes : BoxSearch<SpreadMatrixBoxes<Space, MaxWidth, T>, Space, T, matrix_box_edge> {
+  using Search = BoxSearch<SpreadMatrixBoxes, Space, T, matrix_box_edge>;
   using Search::chip_team_size, Search::dimensions, Search::edge, Search::problem, Search::team_scratch,
       Search::warps;
   using typename Search::Reaching;

@@ -11,7 +11,6 @@
 #include <bracewell/gridding/detail/tiles/tile_lists.hpp>
 #include <bracewell/gridding/options.hpp>
 #include <bracewell/impl/checks.hpp>
-#include <bracewell/impl/matrix_units.hpp>
 
 #include <algorithm>
 #include <array>
@@ -145,7 +144,7 @@ private:
       strategy = choose_sorted_strategy({.points = double(problem.points),
                                          .slices = double(problem.slices),
                                          .largest_bin = double(sorted.largest),
-                                         .mean_bin = double(problem.points) / double(sorted.bins.count()),
+                                         .largest_box = sorted.box,
                                          .width = problem.kernel.width,
                                          .dimensions = Dim,
                                          .order = order,

@@ -146,9 +146,8 @@ struct GriddingChoice {
                         std::int64_t slices) {
     if constexpr (Dim == 3 && !is_host<Space>) {
       const bool owned = boxes == GriddingStrategy::OwnedBoxes;
-      return (owned || matrix_units) &&
-             boxes_fit(space, bin_grid<Space, T, Dim>(space, grid, width),
-                       owned ? BoxLimits::owned_edge : BoxLimits::matrices_edge, slices);
+      return (owned || matrix_units) && boxes_fit(space, bin_grid<Space, T, Dim>(space, grid, width),
+                                                  owned ? BoxLimits::owned_edge : matrix_box_edge, slices);
     }
     return false;
   }

@@ -441,12 +441,10 @@ private:
   void sum_group(const Space& space, const Reference& reference, const ExpectationList<T>& list,
                  const Group& group, const Scoring& part, const Results& results) {
     const std::int64_t n = group.images, frequencies = scoring.tables.count,
-                       elements = scoring.layout.elements();
-    const bool shells_wanted(results.shell_sums), sums = results.data || shells_wanted;
-    const int shell_parts = is_host<Space>
-                                ? 1
-                                : static_cast<int>(std::clamp<std::int64_t>(
-                                      sum_threads / std::max<std::int64_t>(n * frequencies, 1), 1, 64));
+                       for_threads = sum_threads / std::max<std::int64_t>(n * frequencies, 1);
+    const int shell_parts = !results.shell_sums ? 0
+                            : is_host<Space>    ? 1
+                                             : static_cast<int>(std::clamp<std::int64_t>(for_threads, 1, 64));
     grow(space, posterior_sums, "posterior_sums", n);
     fill(space, "Bracewell::Expectation::no_sums", posterior_sums.data(), n, PosteriorSums());
     grow(space, totals, "totals", n * group.tile);
@@ -454,31 +452,9 @@ private:
       grow(space, pose_shares, "pose_shares", n * list.count);
       clear(space, "Bracewell::Expectation::zero", pose_shares.data(), n * list.count);
     }
-    std::int64_t at_once = 0;
-    if (sums) {
-      at_once = std::min(group.tile, std::max<std::int64_t>(part_poses, sum_bytes / (elements * 20)));
-      grow(space, listed, "listed", group.tile);
-      grow(space, matrices, "matrices", at_once * D * D);
-    }
-    // Beyond the radius they stay zero.
-    const auto grow_zeros = [&]<class Value>(Memory<Value>& memory, const char* label, std::int64_t size) {
-      if (static_cast<std::int64_t>(memory.size()) < size) {
-        grow(space, memory, label, size);
-        clear(space, "Bracewell::Expectation::zero", memory.data(), size);
-      }
-    };
-    if (results.data) {
-      grow_zeros(data, "data", at_once * elements);
-      grow_zeros(weights, "weights", at_once * elements);
-    }
-    if (shells_wanted) {
-      grow(space, projections, "projections", at_once * elements);
-      const std::int64_t size = shell_parts * n * frequencies;
-      grow(space, overlaps, "overlaps", size);
-      grow(space, powers, "powers", size);
-      clear(space, "Bracewell::Expectation::zero", overlaps.data(), size);
-      clear(space, "Bracewell::Expectation::zero", powers.data(), size);
-    }
+    std::int64_t at_once = 0; // no sums over images or poses are wanted
+    if (results.data || shell_parts > 0)
+      at_once = make_room<D>(space, group, bool(results.data), shell_parts);
     for_tiles(reference, list, group, [&](const Reference& own, const CandidateTile<T>& tile) {
       const T* const all_matrices = list.matrices + tile.first_pose * D * D;
       if (!group.kept)
@@ -492,22 +468,8 @@ private:
                              AddPoseShares<T>{totals.data(), tile.poses,
                                               pose_shares.data() + (tile.first_pose - list.first),
                                               list.count});
-      if (!sums)
-        return;
-      std::int64_t found = 0;
-      Kokkos::parallel_scan("Bracewell::Expectation::list", Range(space, 0, tile.poses),
-                            ListPoses<T>{totals.data(), n, tile.poses, listed.data()}, found);
-      space.fence("Bracewell::Expectation: poses are listed");
-      for (std::int64_t first = 0; first < found; first += at_once) {
-        const std::int64_t some = std::min(at_once, found - first);
-        const std::int32_t* const here = listed.data() + first;
-        Kokkos::parallel_for("Bracewell::Expectation::matrices", Range(space, 0, some * D * D),
-                             GatherMatrices<T>{all_matrices, here, matrices.data(), D * D});
-        add_listed<Kernel, D>(space, own, tile.class_index,
-                              Tile{part.tables, part.one_filter, scoring.layout, tile.values, totals.data(),
-                                   n, tile.poses, tile.shifts, here, some},
-                              shells_wanted ? shell_parts : 0, results);
-      }
+      if (at_once > 0)
+        sum_tile<Kernel, D>(space, own, all_matrices, part, tile, at_once, shell_parts, results);
     });
     if (list.found)
       find_poses(space, list, n, *list.found);
@@ -515,13 +477,63 @@ private:
                          StorePosteriorSums<T>{posterior_sums.data(), group.of(results.shares, 1),
                                                group.of(results.candidates, 1),
                                                group.of(results.shift_sums, 3)});
-    if (shells_wanted)
+    if (shell_parts > 0)
       Kokkos::parallel_for("Bracewell::Expectation::shells", Range(space, 0, n * shells.count),
                            SumShells<T>{shells, overlaps.data(), powers.data(), shell_parts, n, frequencies,
                                         image_powers.data() + group.first * shells.count,
                                         variances.data() + group.first * noise_stride, noise_stride,
                                         posterior_sums.data(),
                                         group.of(results.shell_sums, 3 * shells.count)});
+  }
+
+  /// Room for sums over images, which go into volumes, and over poses: returns how many poses are summed at once.
+  template <int D>
+  std::int64_t make_room(const Space& space, const Group& group, bool volumes, int shell_parts) {
+    const std::int64_t elements = scoring.layout.elements(),
+                       at_once = std::min(group.tile,
+                                          std::max<std::int64_t>(part_poses, sum_bytes / (elements * 20)));
+    grow(space, listed, "listed", group.tile);
+    grow(space, matrices, "matrices", at_once * D * D);
+    // Beyond the radius they stay zero.
+    const auto grow_zeros = [&]<class Value>(Memory<Value>& memory, const char* label) {
+      if (static_cast<std::int64_t>(memory.size()) < at_once * elements) {
+        grow(space, memory, label, at_once * elements);
+        clear(space, "Bracewell::Expectation::zero", memory.data(), at_once * elements);
+      }
+    };
+    if (volumes) {
+      grow_zeros(data, "data");
+      grow_zeros(weights, "weights");
+    }
+    if (shell_parts > 0) {
+      grow(space, projections, "projections", at_once * elements);
+      const std::int64_t size = shell_parts * group.images * scoring.tables.count;
+      grow(space, overlaps, "overlaps", size);
+      grow(space, powers, "powers", size);
+      clear(space, "Bracewell::Expectation::zero", overlaps.data(), size);
+      clear(space, "Bracewell::Expectation::zero", powers.data(), size);
+    }
+    return at_once;
+  }
+
+  /// Sums of the poses of a tile that have shares. Waits.
+  template <class Kernel, int D, class Reference, class Results>
+  void sum_tile(const Space& space, const Reference& own, const T* all_matrices, const Scoring& part,
+                const CandidateTile<T>& tile, std::int64_t at_once, int shell_parts, const Results& results) {
+    std::int64_t found = 0;
+    Kokkos::parallel_scan("Bracewell::Expectation::list", Range(space, 0, tile.poses),
+                          ListPoses<T>{totals.data(), tile.images, tile.poses, listed.data()}, found);
+    space.fence("Bracewell::Expectation: poses are listed");
+    for (std::int64_t first = 0; first < found; first += at_once) {
+      const std::int64_t some = std::min(at_once, found - first);
+      const std::int32_t* const here = listed.data() + first;
+      Kokkos::parallel_for("Bracewell::Expectation::matrices", Range(space, 0, some * D * D),
+                           GatherMatrices<T>{all_matrices, here, matrices.data(), D * D});
+      add_listed<Kernel, D>(space, own, tile.class_index,
+                            Tile{part.tables, part.one_filter, scoring.layout, tile.values, totals.data(),
+                                 tile.images, tile.poses, tile.shifts, here, some},
+                            shell_parts, results);
+    }
   }
 
   /// Appends the poses of a group of images that have shares. Waits.

@@ -193,6 +193,13 @@ struct RankCandidates {
     int digit, before, inside, taken; ///< chosen; candidates of larger digits, of this one, and in all
   };
 
+  /// The least candidate that is taken. Of equal keys the first entries are taken: their inverse is not below `entry`.
+  struct Bound {
+    Key key;
+    std::uint32_t entry;
+    bool none; ///< no candidate is above those of the tiles before
+  };
+
   CandidateTile<T> tile;
   const PartSum<T>* sums;
   RankedCandidate<T>* ranked; ///< [images, ranks]
@@ -279,58 +286,21 @@ private:
                          });
   }
 
+  /// Takes the best of the tile's candidates, and merges them with those of the tiles before.
   template <class Team>
   KOKKOS_FUNCTION void choose(const Team& team, std::int64_t image, RankedCandidate<T>* own) const {
-    constexpr int key_digits = (8 * sizeof(Key) + digit_bits - 1) / digit_bits,
-                  entry_digits = (32 + digit_bits - 1) / digit_bits;
     const Scratch<typename Team::scratch_memory_space> scratch(team.team_scratch(0));
     Choice& choice = scratch();
     const T worst = own[ranks - 1].log_weight;
-    Key least = 0; // of keys, and of the inverse of entries: the first of equal candidates are taken
-    std::uint32_t least_entry = 0;
-    int missing = ranks;
-    for (int digit = 0; digit < key_digits + entry_digits; ++digit) {
-      const bool of_key = digit < key_digits;
-      Kokkos::parallel_for(Kokkos::TeamThreadRange(team, +bins), [&](int i) { choice.counts[i] = 0; });
-      Kokkos::single(Kokkos::PerTeam(team), [&] { choice.digit = -1, choice.inside = 0; });
-      team.team_barrier();
-      for_candidates(team, image, worst, least, [&](Key key, std::uint32_t entry, T) {
-        const int found = of_key         ? digit_of(key, least, digit)
-                          : key == least ? digit_of(std::uint32_t(~entry), least_entry, digit - key_digits)
-                                         : -1;
-        if (found >= 0)
-          Kokkos::atomic_add(&choice.counts[found], 1);
-      });
-      team.team_barrier();
-      Kokkos::parallel_scan(Kokkos::TeamThreadRange(team, +bins), [&](int i, int& sum, bool last) {
-        const int count = choice.counts[bins - 1 - i];
-        if (last && sum < missing && sum + count >= missing)
-          choice.digit = bins - 1 - i, choice.before = sum, choice.inside = count;
-        sum += count;
-        if (last && i + 1 == bins)
-          choice.taken = sum;
-      });
-      team.team_barrier();
-      const int chosen = choice.digit, inside = choice.inside;
-      if (choice.taken == 0)
-        return; // as in most tiles after the first
-      if (chosen < 0)
-        break; // there are fewer candidates than ranks: all are taken
-      missing -= choice.before;
-      if (of_key)
-        least |= Key(chosen) << behind(8 * sizeof(Key), digit);
-      else
-        least_entry |= std::uint32_t(chosen) << behind(32, digit - key_digits);
-      if (inside == missing)
-        break;
-      team.team_barrier(); // all have read the choice
-    }
+    const Bound bound = find_bound(team, image, worst, choice);
+    if (bound.none)
+      return; // as in most tiles after the first
     team.team_barrier();
     Kokkos::single(Kokkos::PerTeam(team), [&] { choice.taken = 0; });
     team.team_barrier();
     RankedCandidate<T>*const taken = fresh + 2 * image * ranks, *const merged = taken + ranks;
-    for_candidates(team, image, worst, least, [&](Key key, std::uint32_t entry, T log) {
-      if (key > least || (key == least && std::uint32_t(~entry) >= least_entry))
+    for_candidates(team, image, worst, bound.key, [&](Key key, std::uint32_t entry, T log) {
+      if (key > bound.key || (key == bound.key && std::uint32_t(~entry) >= bound.entry))
         taken[Kokkos::atomic_fetch_add(&choice.taken, 1)] = candidate(log, static_cast<int>(entry));
     });
     team.team_barrier();
@@ -347,6 +317,53 @@ private:
     });
     team.team_barrier();
     Kokkos::parallel_for(Kokkos::TeamThreadRange(team, ranks), [&](int i) { own[i] = merged[i]; });
+  }
+
+  /// The least candidate that is taken, digit by digit from the highest.
+  template <class Team>
+  KOKKOS_INLINE_FUNCTION Bound find_bound(const Team& team, std::int64_t image, T worst,
+                                          Choice& choice) const {
+    constexpr int key_digits = (8 * sizeof(Key) + digit_bits - 1) / digit_bits,
+                  entry_digits = (32 + digit_bits - 1) / digit_bits;
+    Bound bound = {0, 0, false};
+    int missing = ranks;
+    for (int digit = 0; digit < key_digits + entry_digits; ++digit) {
+      const bool of_key = digit < key_digits;
+      Kokkos::parallel_for(Kokkos::TeamThreadRange(team, +bins), [&](int i) { choice.counts[i] = 0; });
+      Kokkos::single(Kokkos::PerTeam(team), [&] { choice.digit = -1, choice.inside = 0; });
+      team.team_barrier();
+      for_candidates(team, image, worst, bound.key, [&](Key key, std::uint32_t entry, T) {
+        const int found = of_key ? digit_of(key, bound.key, digit)
+                          : key == bound.key
+                              ? digit_of(std::uint32_t(~entry), bound.entry, digit - key_digits)
+                              : -1;
+        if (found >= 0)
+          Kokkos::atomic_add(&choice.counts[found], 1);
+      });
+      team.team_barrier();
+      Kokkos::parallel_scan(Kokkos::TeamThreadRange(team, +bins), [&](int i, int& sum, bool last) {
+        const int count = choice.counts[bins - 1 - i];
+        if (last && sum < missing && sum + count >= missing)
+          choice.digit = bins - 1 - i, choice.before = sum, choice.inside = count;
+        sum += count;
+        if (last && i + 1 == bins)
+          choice.taken = sum;
+      });
+      team.team_barrier();
+      const int chosen = choice.digit, inside = choice.inside;
+      bound.none = choice.taken == 0;
+      if (chosen < 0) // there are fewer candidates than ranks: all are taken
+        break;
+      missing -= choice.before;
+      if (of_key)
+        bound.key |= Key(chosen) << behind(8 * sizeof(Key), digit);
+      else
+        bound.entry |= std::uint32_t(chosen) << behind(32, digit - key_digits);
+      if (inside == missing)
+        break;
+      team.team_barrier(); // all have read the choice
+    }
+    return bound;
   }
 
   /// Whether a candidate of the tile stands before another one, of the tile or of those before it.

@@ -46,7 +46,7 @@ public:
   static std::size_t bytes_needed(const Space& space, const Positions& positions,
                                   const PtychographyShape& shape, const PtychographyOptions& options) {
     const std::int64_t group = group_size(positions.count(), shape, options);
-    const auto window = static_cast<std::size_t>(shape.probe * shape.probe);
+    const auto window = static_cast<std::size_t>(shape.probe) * static_cast<std::size_t>(shape.probe);
     std::size_t bytes = static_cast<std::size_t>(group) * (sizeof(Stored) * window + sizeof(T));
     visit_kernel(shape.detector, shape.probe, chip_memory(space), [&](auto kernel, auto sizes, auto on_chip) {
       using Kernel = typename decltype(kernel)::type;
