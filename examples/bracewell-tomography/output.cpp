@@ -39,15 +39,17 @@ std::string json_number(double value) {
   return std::isfinite(value) ? text : "null";
 }
 
-void write_file(const std::filesystem::path& path, std::span<const std::byte> bytes) {
-  std::ofstream file(path, std::ios::binary);
-  file.write(reinterpret_cast<const char*>(bytes.data()), std::streamsize(bytes.size()));
-  if (!file.flush())
-    throw std::runtime_error(path.string() + ": cannot be written: the disk may be full");
+void write_file(const OutputFolder& folder, const std::string& name, std::span<const std::byte> bytes) {
+  folder.write(name, [&](const std::filesystem::path& path) {
+    std::ofstream file(path, std::ios::binary);
+    file.write(reinterpret_cast<const char*>(bytes.data()), std::streamsize(bytes.size()));
+    if (!file.flush())
+      throw std::runtime_error(path.string() + ": cannot be written: the disk may be full");
+  });
 }
 
-void write_file(const std::filesystem::path& path, const std::string& text) {
-  write_file(path, std::as_bytes(std::span(text)));
+void write_file(const OutputFolder& folder, const std::string& name, const std::string& text) {
+  write_file(folder, name, std::as_bytes(std::span(text)));
 }
 
 } // namespace
@@ -82,8 +84,8 @@ SliceOutput::SliceOutput(const std::filesystem::path& path, std::int64_t slices,
 void SliceOutput::write_zarr() const {
   const std::string shape =
       std::to_string(slices_) + ", " + std::to_string(width_) + ", " + std::to_string(width_);
-  write_file(folder_->file(".zgroup"), "{\"zarr_format\": 2}\n");
-  write_file(folder_->file("0/.zarray"),
+  write_file(*folder_, ".zgroup", "{\"zarr_format\": 2}\n");
+  write_file(*folder_, "0/.zarray",
              "{\"zarr_format\": 2, \"shape\": [" + shape + "], \"chunks\": [1, " + std::to_string(width_) +
                  ", " + std::to_string(width_) + "], \"dtype\": \"" +
                  (type_ == StoredType::Float16 ? "<f2" : "<f4") +
@@ -93,7 +95,7 @@ void SliceOutput::write_zarr() const {
   for (const auto& [name, value] : attributes_)
     own += ", " + json_text(name) + ": " + value;
   write_file(
-      folder_->file(".zattrs"),
+      *folder_, ".zattrs",
       "{\"multiscales\": [{\"version\": \"0.4\", \"name\": \"slices\", \"axes\": [{\"name\": \"z\", "
       "\"type\": "
       "\"space\"}, {\"name\": \"y\", \"type\": \"space\"}, {\"name\": \"x\", \"type\": \"space\"}], "
@@ -110,10 +112,11 @@ void SliceOutput::write(std::int64_t first, std::span<const std::byte> values) {
   for (; folder_ && !values.empty(); values = values.subspan(std::size_t(bytes_)), ++first) {
     const auto slice = values.first(std::size_t(bytes_));
     if (names_->is_whole())
-      write_file(folder_->file("0/" + std::to_string(first) + "/0/0"), slice);
+      write_file(*folder_, "0/" + std::to_string(first) + "/0/0", slice);
     else
-      write_tiff(folder_->file(names_->name(first)), width_, width_, type_, slice,
-                 first == 0 ? description_ : std::string());
+      folder_->write(names_->name(first), [&](const std::filesystem::path& path) {
+        write_tiff(path, width_, width_, type_, slice, first == 0 ? description_ : std::string());
+      });
   }
   for (; tiff_ && !values.empty(); values = values.subspan(std::size_t(bytes_)), ++first)
     tiff_->write(values.first(std::size_t(bytes_)), first == 0 ? description_ : std::string());

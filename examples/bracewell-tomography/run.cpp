@@ -12,12 +12,14 @@
 #include "common/picture.hpp"
 #include "common/processes.hpp"
 #include "common/progress.hpp"
+#include "common/signals.hpp"
 
 #include <bracewell/reconstruct/mask.hpp>
 
 #include <chrono>
 #include <cmath>
 #include <cstdio>
+#include <optional>
 #include <utility>
 
 namespace Bracewell::Examples {
@@ -67,8 +69,11 @@ public:
   explicit SeriesFolder(const fs::path& out) {
     const auto names = output_folder(out);
     std::error_code error;
-    if (names && !names->is_whole() && fs::create_directory(names->folder, error))
+    const SignalsHeld wait; // until they know of the folder
+    if (names && !names->is_whole() && fs::create_directory(names->folder, error)) {
       made_ = names->folder;
+      removed_on_signals_.emplace(made_, RemovedOnSignals::What::EmptyFolder);
+    }
   }
   SeriesFolder(const SeriesFolder&) = delete;
   ~SeriesFolder() {
@@ -79,6 +84,7 @@ public:
 
 private:
   fs::path made_;
+  std::optional<RemovedOnSignals> removed_on_signals_;
 };
 
 /// What a run writes.

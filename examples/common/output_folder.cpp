@@ -120,13 +120,14 @@ OutputFolder::~OutputFolder() {
   fs::remove_all(hidden_, ignored);
 }
 
-fs::path OutputFolder::file(const std::string& name) const {
+void OutputFolder::write(const std::string& name, const std::function<void(const fs::path&)>& file) const {
+  const SignalsHeld wait; // or what they remove would be made again
   const fs::path path = hidden_ / name;
   std::error_code error;
   fs::create_directories(path.parent_path(), error);
   if (error)
     fail(names_.folder, error);
-  return path;
+  file(path);
 }
 
 void OutputFolder::commit() {

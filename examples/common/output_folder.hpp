@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -42,8 +43,8 @@ public:
   OutputFolder& operator=(OutputFolder&&) = delete;
   ~OutputFolder();
 
-  /// Where a file is to be written; folders in its name are made.
-  std::filesystem::path file(const std::string& name) const;
+  /// Calls `file` with where it has to write one, while signals wait; folders in the name are made. From any thread.
+  void write(const std::string& name, const std::function<void(const std::filesystem::path&)>& file) const;
   /// The files take their places: now, or where there is an OutputFamily, together with it.
   void commit();
 

@@ -25,6 +25,7 @@ constexpr std::array ending_signals{SIGINT, SIGTERM, SIGHUP};
 /// A name that a handler can read: no memory is given or taken while it might.
 struct Slot {
   std::atomic<bool> taken = false, complete = false;
+  bool only_empty;
   char path[PATH_MAX];
 };
 
@@ -32,6 +33,7 @@ std::array<Slot, 32> slots;
 constexpr int ending = 1 << 30; ///< added to `held`: a signal ends the program
 std::atomic<int> held = 0;      ///< how many SignalsHeld there are
 std::atomic<int> waiting = 0;   ///< the last signal that came
+thread_local int held_here = 0; ///< of them this thread's
 
 thread_local const char* read_file = nullptr; ///< by a library that may fault over it
 
@@ -74,8 +76,11 @@ void remove_folder(int parent, const char* name, int depth) {
 void remove_unfinished() {
   constexpr int deepest = 4; // of folders in a Zarr group
   for (const auto& slot : slots)
-    if (slot.complete && ::unlink(slot.path) != 0)
+    if (slot.complete && !slot.only_empty && ::unlink(slot.path) != 0)
       remove_folder(AT_FDCWD, slot.path, deepest);
+  for (const auto& slot : slots)
+    if (slot.complete && slot.only_empty)
+      ::rmdir(slot.path);
 }
 
 /// Calls nothing but what handlers may call. While signals are held the last SignalsHeld does it: it looks at `waiting`
@@ -87,6 +92,11 @@ extern "C" void remove_and_end(int signal) {
     return;
   remove_unfinished();
   ::_exit(128 + signal);
+}
+
+void release() {
+  if (--held == 0 && waiting != 0)
+    remove_and_end(waiting);
 }
 
 /// The same for faults.
@@ -119,12 +129,13 @@ void remove_unfinished_on_signals() {
   ::signal(SIGBUS, blame_file_and_end);
 }
 
-RemovedOnSignals::RemovedOnSignals(const std::filesystem::path& path) {
+RemovedOnSignals::RemovedOnSignals(const std::filesystem::path& path, What what) {
   if (path.native().size() >= sizeof(Slot::path))
     return;
   for (std::size_t i = 0; i < slots.size() && !slot_; ++i)
     if (!slots[i].taken.exchange(true)) {
       std::strcpy(slots[i].path, path.c_str());
+      slots[i].only_empty = what == What::EmptyFolder;
       slots[i].complete = true;
       slot_ = i;
     }
@@ -143,15 +154,18 @@ DamagedOnFault::DamagedOnFault(const std::filesystem::path& path)
 DamagedOnFault::~DamagedOnFault() { read_file = before_; }
 
 SignalsHeld::SignalsHeld() {
-  if (held++ < ending)
+  const bool first = held_here++ == 0;
+  // A signal that waits for other threads would wait for ever for threads that take turns to hold it.
+  if (held++ < ending && !(first && waiting != 0))
     return;
-  for (;;) // another thread removes what is unfinished, and would not see what this one makes
+  release();
+  for (;;) // another thread removes what is unfinished, or will, and would not see what this one makes
     ::pause();
 }
 
 SignalsHeld::~SignalsHeld() {
-  if (--held == 0 && waiting != 0)
-    remove_and_end(waiting);
+  --held_here;
+  release();
 }
 
 } // namespace Bracewell::Examples

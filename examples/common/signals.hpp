@@ -15,7 +15,10 @@ void remove_unfinished_on_signals();
 /// An unfinished file, or folder, that has a name: the signals remove it while this lives.
 class RemovedOnSignals {
 public:
-  explicit RemovedOnSignals(const std::filesystem::path& path);
+  enum class What { Everything, EmptyFolder };
+
+  /// @param what  EmptyFolder: a folder in which others may put files stays where it has any
+  explicit RemovedOnSignals(const std::filesystem::path& path, What what = What::Everything);
   RemovedOnSignals(const RemovedOnSignals&) = delete;
   RemovedOnSignals& operator=(const RemovedOnSignals&) = delete;
   ~RemovedOnSignals();
@@ -37,7 +40,8 @@ private:
   const char* before_;
 };
 
-/// The signals wait while this lives: for what must not be left half done, and is short.
+/// The signals wait while this lives: for what must not be left half done, is short and waits for no other thread. A thread
+/// that asks for it while a signal waits for others goes no further.
 class SignalsHeld {
 public:
   SignalsHeld();

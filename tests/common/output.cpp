@@ -2,6 +2,7 @@
 #include "common/atomic_file.hpp"
 #include "common/input_file.hpp"
 #include "common/output_family.hpp"
+#include "common/output_folder.hpp"
 #include "common/progress.hpp"
 #include "common/text_table.hpp"
 #include "support.hpp"
@@ -343,6 +344,54 @@ TEST_CASE("a signal removes what other threads make meanwhile, and is not lost w
     CHECK((WIFEXITED(status) && WEXITSTATUS(status) == 128 + SIGTERM));
     CHECK(fs::is_empty(folder.path()));
   }
+}
+
+TEST_CASE("a signal removes a folder into which other threads write, and waits for one of them at most") {
+  const TemporaryFolder folder;
+  for (int delay = 0; delay < 2000; delay += 50) {
+    const pid_t child = ::fork();
+    if (child == 0) {
+      remove_unfinished_on_signals();
+      ::alarm(10);
+      const RemovedOnSignals made(folder / "series", RemovedOnSignals::What::EmptyFolder);
+      fs::create_directory(folder / "series");
+      const OutputFolder slices({.folder = folder / "series" / "slices.zarr"}, 0, ".zgroup");
+      std::vector<std::jthread> writers; // which hold signals nearly all the time
+      for (int i = 0; i < 4; ++i)
+        writers.emplace_back([&slices, i] {
+          for (int slice = 0;; ++slice)
+            slices.write("0/" + std::to_string(slice % 7) + "/" + std::to_string(i),
+                         [](const fs::path& path) {
+                           ::close(::open(path.c_str(), O_CREAT | O_WRONLY, 0600));
+                           ::usleep(20);
+                         });
+        });
+      ::usleep(static_cast<useconds_t>(1000 + delay));
+      ::kill(::getpid(), SIGTERM);
+      for (;;)
+        ::pause();
+    }
+    int status = 0;
+    REQUIRE(::waitpid(child, &status, 0) == child);
+    CHECK((WIFEXITED(status) && WEXITSTATUS(status) == 128 + SIGTERM));
+    CHECK(fs::is_empty(folder.path()));
+  }
+}
+
+TEST_CASE("a signal leaves a folder that it would remove if it were empty") {
+  const TemporaryFolder folder;
+  write_text(folder / "another's", "file");
+  const pid_t child = ::fork();
+  if (child == 0) {
+    remove_unfinished_on_signals();
+    const RemovedOnSignals made(folder.path(), RemovedOnSignals::What::EmptyFolder);
+    std::raise(SIGTERM);
+    ::_exit(0);
+  }
+  int status = 0;
+  REQUIRE(::waitpid(child, &status, 0) == child);
+  CHECK((WIFEXITED(status) && WEXITSTATUS(status) == 128 + SIGTERM));
+  CHECK(fs::exists(folder / "another's"));
 }
 
 TEST_CASE("a signal that comes while a checkpoint gets its name has its effect afterwards") {
