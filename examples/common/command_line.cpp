@@ -21,6 +21,7 @@
 #include <iomanip>
 #include <iostream>
 #include <limits>
+#include <memory>
 #include <new>
 #include <optional>
 #include <sstream>
@@ -56,10 +57,40 @@ std::string without_function(std::string message) {
                                                                 : message.erase(begin, end + 2 - begin);
 }
 
-/// CLI11 writes the end of "any number above zero" with 309 digits.
+/// CLI11 writes the end of "any number above zero" with 309 digits, or as 1.79769e+308.
 std::string without_largest_number(const std::string& message) {
-  const std::size_t at = message.find(" not in range 0.000000 to 1797693");
-  return at == std::string::npos ? message : message.substr(0, at) + " is no finite positive number";
+  const std::size_t at = message.find(" not in range ");
+  const bool ends = at == std::string::npos || (message.find(" 1797693", at) == std::string::npos &&
+                                                message.find(" 1.79769e+308", at) == std::string::npos);
+  return ends ? message : message.substr(0, at) + " is no finite positive number";
+}
+
+/// Defaults as TYPE=DEFAULT with every CLI11: 2.4 writes them in brackets.
+class HelpFormatter : public CLI::Formatter {
+public:
+  std::string make_option_opts(const CLI::Option* option) const override {
+    std::string text = CLI::Formatter::make_option_opts(option);
+    const std::string standard = option->get_default_str(), brackets = " [" + standard + "] ";
+    if (const auto at = text.find(brackets); !standard.empty() && at != std::string::npos)
+      text.replace(at, brackets.size(), "=" + standard);
+    return text;
+  }
+};
+
+bool is_beyond_64_bits(const std::string& text) {
+  return text.find_first_not_of("+-0123456789") == std::string::npos &&
+         std::abs(std::strtod(text.c_str(), nullptr)) >= 0x1p63;
+}
+
+std::string beyond_64_bits(const std::string& text) { return "expected a number below 2^63, found " + text; }
+
+/// CLI11 2.4 does not convert whole numbers that 64 bits do not hold; older ones leave them to require_finite_numbers.
+std::string without_conversion(const std::string& message) {
+  const std::string begin = "Could not convert: ";
+  const std::size_t at = message.find(" = ");
+  if (!message.starts_with(begin) || at == std::string::npos || !is_beyond_64_bits(message.substr(at + 3)))
+    return message;
+  return message.substr(begin.size(), at - begin.size()) + ": " + beyond_64_bits(message.substr(at + 3));
 }
 
 /// The ranges of options let through what is no number at all, and whole numbers that 64 bits do not hold. Names of
@@ -74,8 +105,8 @@ void require_finite_numbers(const CLI::App& app) {
       const double value = std::strtod(text.c_str(), &end);
       if (end != text.c_str() && *end == '\0' && !std::isfinite(value))
         throw CLI::ValidationError(option->get_name(), "expected a finite number, found " + text);
-      if (std::abs(value) >= 0x1p63 && text.find_first_not_of("+-0123456789") == std::string::npos)
-        throw CLI::ValidationError(option->get_name(), "expected a number below 2^63, found " + text);
+      if (is_beyond_64_bits(text))
+        throw CLI::ValidationError(option->get_name(), beyond_64_bits(text));
     }
   }
 }
@@ -303,6 +334,7 @@ int run_driver(CLI::App& app, int argc, const char* const* argv,
     return code;
   };
   try {
+    app.formatter(std::make_shared<HelpFormatter>());
     app.set_version_flag("--version", app.get_name() + " " BRACEWELL_VERSION, "print the version and exit");
     Timings timings;
     bool strict = false, print_timings = false;
@@ -352,7 +384,7 @@ int run_driver(CLI::App& app, int argc, const char* const* argv,
       return complain(asked_for_help, BadInput);
     return std::cout.flush() ? Success : complain("standard output cannot be written", Failure);
   } catch (const CLI::ParseError& error) {
-    return complain(without_largest_number(error.what()) + " (see --help)", BadInput);
+    return complain(without_conversion(without_largest_number(error.what())) + " (see --help)", BadInput);
   } catch (const InputError& error) {
     return complain(without_function(error.what()), BadInput);
   } catch (const Error& error) {

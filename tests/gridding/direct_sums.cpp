@@ -7,6 +7,8 @@
 #include <catch2/catch_template_test_macros.hpp>
 #include <catch2/catch_test_macros.hpp>
 
+#include <utility>
+
 using namespace GriddingTest;
 using Bracewell::GriddingOptions;
 using Bracewell::NonuniformFFT;

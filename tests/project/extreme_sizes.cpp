@@ -152,6 +152,32 @@ TEST_CASE("back-projection into volumes beyond 2^33 elements") {
   }
 }
 
+namespace {
+
+/// Counts the visits of elements from `first` on, `count` of them; others are wrong, or passed over where `alone`.
+template <int M>
+struct CountVisits {
+  HalfSpectrumLayout<M> layout;
+  std::int64_t first, count;
+  bool alone;
+  int *visits, *wrong;
+
+  KOKKOS_FUNCTION void operator()(const int (&k)[M], std::int64_t element) const {
+    const std::int64_t at = element - first;
+    if (at < 0 || at >= count) {
+      *wrong += !alone;
+      return;
+    }
+    int expected[M];
+    layout.frequency(element, expected);
+    ++visits[at];
+    for (int c = 0; c < M; ++c)
+      *wrong += k[c] != expected[c];
+  }
+};
+
+} // namespace
+
 TEST_CASE("tiles cover every stored element of a projection once") {
   const Space space;
   const auto check = [&]<int M, int lanes>(const HalfSpectrumLayout<M>& layout, std::int64_t poses) {
@@ -160,12 +186,8 @@ TEST_CASE("tiles cover every stored element of a projection once") {
     int wrong = 0;
     for (int tile = 0; tile < tiles.per_pose; ++tile)
       for (int lane = 0; lane < lanes; ++lane)
-        tiles.template for_each<lanes>(tile, lane, [&](const int(&k)[M], std::int64_t element) {
-          int expected[M];
-          ++visits.at(element);
-          layout.frequency(element, expected);
-          wrong += !std::equal(k, k + M, expected);
-        });
+        tiles.template for_each<lanes>(
+            tile, lane, CountVisits<M>{layout, 0, layout.elements(), false, visits.data(), &wrong});
     CHECK(wrong == 0);
     CHECK(std::count(visits.begin(), visits.end(), 1) == layout.elements());
   };
@@ -193,15 +215,9 @@ TEST_CASE("tiles of projections beyond 2^33 elements") {
       const std::int64_t column = element % layout.columns(), row = element / layout.columns();
       const std::int64_t tile = row / tiles.rows * tiles.across + column / tiles.columns;
       REQUIRE(tile < tiles.per_pose);
-      int visits = 0;
-      tiles.template for_each<1>(int(tile), 0, [&](const int(&k)[M], std::int64_t found) {
-        if (found != element)
-          return;
-        ++visits;
-        int expected[M];
-        layout.frequency(element, expected);
-        CHECK(std::equal(k, k + M, expected));
-      });
+      int visits = 0, wrong = 0;
+      tiles.template for_each<1>(int(tile), 0, CountVisits<M>{layout, element, 1, true, &visits, &wrong});
+      CHECK(wrong == 0);
       CHECK(visits == 1);
     }
   };

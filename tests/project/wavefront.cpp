@@ -21,14 +21,15 @@ struct CountVisits {
   Bracewell::HalfSpectrumLayout<M> layout;
   int *visits, *wrong;
 
-  OfPose of_pose(std::int64_t pose) const { return {visits + pose * layout.elements()}; }
+  KOKKOS_FUNCTION OfPose of_pose(std::int64_t pose) const { return {visits + pose * layout.elements()}; }
 
   template <class Index>
-  void sample(const OfPose& at, const int (&k)[M], Index element) const {
+  KOKKOS_FUNCTION void sample(const OfPose& at, const int (&k)[M], Index element) const {
     int expected[M];
     layout.frequency(static_cast<std::int64_t>(element), expected);
     ++at.visits[element];
-    *wrong += !std::equal(k, k + M, expected);
+    for (int c = 0; c < M; ++c)
+      *wrong += k[c] != expected[c];
   }
 };
 

@@ -144,9 +144,9 @@ TEST_CASE("a pair of rows is filtered in three steps and back") {
   using Line = Bracewell::Impl::FilterLine<double, Steps>;
   struct OneLane {
     int line;
-    int rank() const { return 0; }
-    std::int64_t number() const { return line; }
-    void barrier() const {}
+    KOKKOS_FUNCTION int rank() const { return 0; }
+    KOKKOS_FUNCTION std::int64_t number() const { return line; }
+    KOKKOS_FUNCTION void barrier() const {}
   };
   const int n = Steps::n, width = n / 2 - 3, rows = 3; // one and a half pairs
   const Values in = random_values(static_cast<std::size_t>(rows * width));

@@ -106,6 +106,13 @@ extern "C" int open(const char* path, int flags, ...) {
   return result;
 }
 
+// What these are called where the C library checks sizes and flags (_FORTIFY_SOURCE, as Ubuntu's compilers set it).
+extern "C" int __open_2(const char* path, int flags) { return open(path, flags); }
+
+extern "C" ssize_t __pread_chk(int descriptor, void* buffer, size_t size, off_t offset, size_t) {
+  return pread(descriptor, buffer, size, offset);
+}
+
 extern "C" int mkdir(const char* path, mode_t mode) {
   static auto* const real = original(&::mkdir, "mkdir");
   const int result = real(path, mode);

@@ -310,7 +310,7 @@ TEST_CASE("views of a molecule come into classes in the plane", "[.turn-3]") {
   expect_bad_input(folder, command + " --healpix-order 1 --out bad.star", {"--healpix-order"});
 }
 
-TEST_CASE("a classification says what it cannot use") {
+TEST_CASE("a classification says what it cannot use", "[hosts]") {
   const Scene scene(12);
   const std::string bare =
       std::string(BRACEWELL_CLASSIFY) + " --star particles.star --no-ctf --classes 2 --out out.star";

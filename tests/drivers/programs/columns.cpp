@@ -102,7 +102,7 @@ TEST_CASE("--pixel-size reaches the STAR file") {
   CHECK(read_text(scene.folder / "refined.star").find(" 4.250000 ") != std::string::npos);
 }
 
-TEST_CASE("the output of refine can be reconstructed from another folder") {
+TEST_CASE("the output of refine can be reconstructed from another folder", "[hosts]") {
   const Scene scene(16, 12);
   fs::create_directory(scene.folder / "elsewhere");
   const std::string here = scene.folder.path().string();
@@ -114,7 +114,7 @@ TEST_CASE("the output of refine can be reconstructed from another folder") {
   CHECK(fs::exists(scene.folder / "map2.mrc"));
 }
 
-TEST_CASE("a name without its image in a stack of many is an error") {
+TEST_CASE("a name without its image in a stack of many is an error", "[hosts]") {
   const Scene scene(16, 4);
   std::string star = scene.star();
   star.replace(star.find(" 3@"), 3, " ");
@@ -123,7 +123,8 @@ TEST_CASE("a name without its image in a stack of many is an error") {
                    {"bad.star", "row 3", "INDEX@STACK", "4 images"});
 }
 
-TEST_CASE("optics groups of different pixel sizes are refused with the way out, but for a reconstruction") {
+TEST_CASE("optics groups of different pixel sizes are refused with the way out, but for a reconstruction",
+          "[hosts]") {
   const Scene scene(16, 4);
   std::string star = scene.star();
   const std::string row = "1 opticsGroup1";
@@ -180,7 +181,7 @@ TEST_CASE("optics groups of different pixel sizes are reconstructed on the grid 
   CHECK(error(with_ctf, "--ctf") < 0.06);
 }
 
-TEST_CASE("--class selects particles, without it a mixture is a warning") {
+TEST_CASE("--class selects particles, without it a mixture is a warning", "[hosts]") {
   const Scene scene(24, 60);
   std::string star = scene.star(), alone = star;
   const auto add_class = [](std::string text, bool second) {
@@ -209,7 +210,7 @@ TEST_CASE("--class selects particles, without it a mixture is a warning") {
   expect_bad_input(scene.folder, command + "mixed.star --strict --out none.mrc", {"2 classes", "--strict"});
 }
 
-TEST_CASE("another rlnImageSize is a warning, and images of three dimensions are an error") {
+TEST_CASE("another rlnImageSize is a warning, and images of three dimensions are an error", "[hosts]") {
   const Scene scene(16, 4);
   const auto with = [&](const std::string& size) {
     std::string star = scene.star();
@@ -607,7 +608,7 @@ std::vector<ColumnCase> column_cases() {
 
 } // namespace
 
-TEST_CASE("every column of the optics means what an independent model has") {
+TEST_CASE("every column of the optics means what an independent model has", "[hosts]") {
   const ColumnScene scene;
   write_text(scene.folder / "mtf.star", "\ndata_mtf\n\nloop_\n_rlnResolutionInversePixel\n_rlnMtfValue\n0 1\n"
                                         "0.1 0.86\n0.25 0.65\n0.5 0.3\n");
@@ -629,7 +630,7 @@ TEST_CASE("every column of the optics means what an independent model has") {
   }
 }
 
-TEST_CASE("columns of single particles mean what an independent model has") {
+TEST_CASE("columns of single particles mean what an independent model has", "[hosts]") {
   const ColumnScene scene;
   const auto number = [](double value) { return std::to_string(value); };
   scene.make({});
@@ -656,7 +657,7 @@ TEST_CASE("columns of single particles mean what an independent model has") {
   CHECK(scene.projection_error() > 0.03);
 }
 
-TEST_CASE("B factors below 0 are named with the row, and their sign can be chosen") {
+TEST_CASE("B factors below 0 are named with the row, and their sign can be chosen", "[hosts]") {
   const ColumnScene scene;
   Model decay;
   decay.b_factor = 90;
@@ -714,7 +715,7 @@ std::string shared_case(const std::string& name) {
 
 } // namespace
 
-TEST_CASE("marks of byte order, letters beyond ASCII and formats in names are read") {
+TEST_CASE("marks of byte order, letters beyond ASCII and formats in names are read", "[hosts]") {
   const Particles plain = read_particles(shared_case("small.star"));
   for (const char* const name : {"11_bom.star", "38_utf8.star", "21_mrcs_suffix.star"}) {
     const Particles other = read_particles(shared_case(name));
@@ -743,7 +744,7 @@ TEST_CASE("a distorted image has its contrast transfer at M k: FSC of the case")
   CHECK(correlation[30] > 0.68);
 }
 
-TEST_CASE("what is strange in the cases is said, with rows and what to do") {
+TEST_CASE("what is strange in the cases is said, with rows and what to do", "[hosts]") {
   const TemporaryFolder folder;
   const auto strict = [&](const std::string& name, const std::vector<std::string>& words) {
     expect_bad_input(folder, reconstruct + " --strict --out o.mrc --star " + shared_case(name), words);
@@ -767,7 +768,7 @@ TEST_CASE("what is strange in the cases is said, with rows and what to do") {
 
 // A look at the data.
 
-TEST_CASE("findings in columns have their numbers and what to do") {
+TEST_CASE("findings in columns have their numbers and what to do", "[hosts]") {
   const ColumnScene scene;
   scene.make({});
   const auto said = [&](const std::string& star, const std::vector<std::string>& words) {
@@ -809,7 +810,7 @@ TEST_CASE("findings in columns have their numbers and what to do") {
        {"1 scale factors are 0", "row 3"});
 }
 
-TEST_CASE("findings in images have their rows") {
+TEST_CASE("findings in images have their rows", "[hosts]") {
   const ColumnScene scene;
   const Model model;
   const auto images = images_of(model, scene.gaussians, scene.particles);
@@ -856,7 +857,7 @@ TEST_CASE("findings in images have their rows") {
                    {"names 1 image twice, 0 of them in both half sets (row 161 repeats row 1)"});
 }
 
-TEST_CASE("maps of nothing, formats of others and wrong names are told") {
+TEST_CASE("maps of nothing, formats of others and wrong names are told", "[hosts]") {
   const ColumnScene scene;
   scene.make({});
   write_text(scene.folder / "p.star", scene.star);
@@ -1015,7 +1016,7 @@ void write_cryosparc(const fs::path& folder, const std::vector<Particle>& partic
 
 } // namespace
 
-TEST_CASE("of cryoSPARC's poses of several classes in one field the most probable is taken") {
+TEST_CASE("of cryoSPARC's poses of several classes in one field the most probable is taken", "[hosts]") {
   const TemporaryFolder folder;
   const auto particles = random_particles(6, 1.5);
   write_stack(folder / "images.mrcs", std::vector<float>(6 * 64, 1), 8, 8);
@@ -1059,7 +1060,7 @@ TEST_CASE("of cryoSPARC's poses of several classes in one field the most probabl
   }
 }
 
-TEST_CASE("a project of cryoSPARC has the particles of its STAR file") {
+TEST_CASE("a project of cryoSPARC has the particles of its STAR file", "[hosts]") {
   const ColumnScene scene;
   const float sign = 1;
   write_cryosparc(scene.folder.path(), scene.particles, model_box, sign);
@@ -1368,7 +1369,7 @@ TEST_CASE(
   }
 }
 
-TEST_CASE("what is wrong with tilt series is told, and what only reconstruct reads") {
+TEST_CASE("what is wrong with tilt series is told, and what only reconstruct reads", "[hosts]") {
   const TiltProject scene;
   const std::string command = reconstruct + " --out r.mrc --star ";
   expect_bad_input(
@@ -1416,7 +1417,7 @@ TEST_CASE("what is wrong with tilt series is told, and what only reconstruct rea
        {"names none.star (rlnTomoParticlesFile), which is not there"});
 }
 
-TEST_CASE("a table of cisTEM's has the particles of RELION's") {
+TEST_CASE("a table of cisTEM's has the particles of RELION's", "[hosts]") {
   const ColumnScene scene;
   Model model;
   model.phase_degrees = 70;
@@ -1503,7 +1504,7 @@ TEST_CASE("images of other boxes are brought to the first one's field of view") 
   expect_bad_input(folder, reconstruct + " --star particles.star --out map.mrc", {"rlnImagePixelSize"});
 }
 
-TEST_CASE("a TIFF stack is read as RELION reads it, with its last row first") {
+TEST_CASE("a TIFF stack is read as RELION reads it, with its last row first", "[hosts]") {
   const ColumnScene scene;
   scene.make({});
   const double best = scene.judge(scene.star).error;
@@ -1689,7 +1690,7 @@ TEST_CASE("subtomograms are averaged by what of them was measured") {
   CHECK(all > 0.1);
 }
 
-TEST_CASE("what is wrong with subtomograms is told") {
+TEST_CASE("what is wrong with subtomograms is told", "[hosts]") {
   const TomogramScene scene;
   scene.make(wedge(-60, 60));
   scene.write_measured("c.mrc", wedge(-60, 60), false);

@@ -120,7 +120,8 @@ void wait_for(const std::function<bool()>& condition) {
 
 } // namespace
 
-TEST_CASE("the stack that a STAR file names is not replaced by a map, by projections or by poses") {
+TEST_CASE("the stack that a STAR file names is not replaced by a map, by projections or by poses",
+          "[hosts]") {
   const Scene scene;
   fs::create_hard_link(scene.folder / "images.mrcs",
                        scene.folder / "images.mrc"); // a name that maps may have
@@ -130,7 +131,7 @@ TEST_CASE("the stack that a STAR file names is not replaced by a map, by project
   expect_refused(scene, project + " --map map.mrc --star particles.star --out images.mrcs");
 }
 
-TEST_CASE("references and maps are not replaced by derived names") {
+TEST_CASE("references and maps are not replaced by derived names", "[hosts]") {
   const Scene scene;
   fs::copy(scene.folder / "map.mrc", scene.folder / "ref_half1.mrc");
   fs::copy(scene.folder / "particles.star", scene.folder / "ref_fsc.txt");
@@ -142,7 +143,7 @@ TEST_CASE("references and maps are not replaced by derived names") {
   expect_refused(scene, refine + " --map map.mrc --star particles.star --out particles.star");
 }
 
-TEST_CASE("an input under another name is not replaced: links, folders") {
+TEST_CASE("an input under another name is not replaced: links, folders", "[hosts]") {
   const Scene scene;
   fs::create_symlink("images.mrcs", scene.folder / "symbolic.mrc");
   fs::create_hard_link(scene.folder / "images.mrcs", scene.folder / "hard.mrc");
@@ -152,7 +153,7 @@ TEST_CASE("an input under another name is not replaced: links, folders") {
   expect_refused(scene, project + " --map map.mrc --star particles.star --out sub/../images.mrcs");
 }
 
-TEST_CASE("scans and measurements are not replaced by slices, objects or pictures") {
+TEST_CASE("scans and measurements are not replaced by slices, objects or pictures", "[hosts]") {
   const Scene scene;
   fs::create_symlink("scan.h5", scene.folder / "link.h5");
   fs::create_hard_link(scene.folder / "scan.h5", scene.folder / "other_middle.png");
@@ -281,7 +282,7 @@ TEST_CASE("where files need names outputs are the same") {
   CHECK(unfinished(scene.folder).empty());
 }
 
-TEST_CASE("outputs that are write-protected are replaced with --overwrite alone") {
+TEST_CASE("outputs that are write-protected are replaced with --overwrite alone", "[hosts]") {
   const Scene scene;
   write_text(scene.folder / "out.mrcs", "precious");
   fs::permissions(scene.folder / "out.mrcs", fs::perms::owner_read);
@@ -292,7 +293,7 @@ TEST_CASE("outputs that are write-protected are replaced with --overwrite alone"
   CHECK(read_stack(scene.folder / "out.mrcs").count == 6);
 }
 
-TEST_CASE("names that nobody typed replace nothing but what a program made") {
+TEST_CASE("names that nobody typed replace nothing but what a program made", "[hosts]") {
   const Scene scene;
   const std::string before = read_text(scene.folder / "particles.star");
   const std::string command = project + " --map map.mrc --star poses.star --out particles.mrcs";
@@ -314,7 +315,7 @@ TEST_CASE("names that nobody typed replace nothing but what a program made") {
   CHECK(std::string(picture.begin(), picture.end()).find("tEXtSoftware") == 37);
 }
 
-TEST_CASE("a second run with an output that is being written is refused, and says whose it is") {
+TEST_CASE("a second run with an output that is being written is refused, and says whose it is", "[hosts]") {
   const Scene scene(20000);
   const auto before = scene.contents();
   const auto meanwhile = [&] {
@@ -354,7 +355,7 @@ TEST_CASE("the checkpoint of a run that is at work is not called one of an inter
   expect_bad_input(scene.folder, command, {"live_checkpoint.h5", "use --resume"}); // now it is
 }
 
-TEST_CASE("outputs that nobody can replace are told before the work") {
+TEST_CASE("outputs that nobody can replace are told before the work", "[hosts]") {
   const Scene scene;
   write_text(scene.folder / "out.mrcs", "old");
   if (std::system(("chattr +i '" + (scene.folder / "out.mrcs").string() + "' 2>/dev/null").c_str()) != 0)

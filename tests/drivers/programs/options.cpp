@@ -8,6 +8,7 @@
 #include <map>
 #include <set>
 #include <string_view>
+#include <utility>
 
 using namespace DriverTest;
 
@@ -171,7 +172,7 @@ TEST_CASE("what does not fit the memory limit is refused with numbers") {
   expect_bad_input(folder, refine + " --map map.mrc --star p.star --out o.star" + limit, words);
 }
 
-TEST_CASE("a line of voxels is not made a cube of terabytes") {
+TEST_CASE("a line of voxels is not made a cube of terabytes", "[hosts]") {
   const TemporaryFolder folder;
   write_small_problem(folder);
   write_volume(folder / "line.mrc", std::vector<float>(8000, 1.0f), {8000, 1, 1}, {.pixel_size = 1});
@@ -221,7 +222,7 @@ TEST_CASE("what control groups allow of memory and processors is heeded") {
 #endif
 }
 
-TEST_CASE("options are finite numbers") {
+TEST_CASE("options are finite numbers", "[hosts]") {
   const TemporaryFolder folder;
   write_small_problem(folder);
   for (const char* const option : {"--oversampling nan", "--memory-limit nan", "--pixel-size -nan"})
@@ -230,8 +231,8 @@ TEST_CASE("options are finite numbers") {
   run_well(folder, project + " --map map.mrc --star p.star --out nan"); // a name
 }
 
-TEST_CASE(
-    "numbers that no data have are refused: seeds beyond 64 bits, pixels of nothing, masks of a pixel") {
+TEST_CASE("numbers that no data have are refused: seeds beyond 64 bits, pixels of nothing, masks of a pixel",
+          "[hosts]") {
   const TemporaryFolder folder;
   write_small_problem(folder);
   const std::string projection = project + " --map map.mrc --star p.star --out o.mrcs ";
@@ -243,7 +244,7 @@ TEST_CASE(
                    {"--mask-diameter", "at least 8 Angstrom", "found 1"});
 }
 
-TEST_CASE("numbers far beyond what is measured are refused, by column and by option") {
+TEST_CASE("numbers far beyond what is measured are refused, by column and by option", "[hosts]") {
   const TemporaryFolder folder;
   write_small_problem(folder);
   const std::string star = read_text(folder / "p.star");
@@ -323,7 +324,7 @@ TEST_CASE("an output that cannot be right is not written, and the likeliest inpu
   CHECK(outcome.err.find("8 angles from 0 to 1400 mrad") != std::string::npos);
 }
 
-TEST_CASE("no message names a function of the library") {
+TEST_CASE("no message names a function of the library", "[hosts]") {
   const TemporaryFolder folder;
   write_small_problem(folder);
   run_well(folder, tomography + " --demo .");

@@ -89,7 +89,7 @@ TEST_CASE("images are the same for every batch size and number of threads") {
   CHECK(read_stack(scene.folder / "c.mrcs").values == images.values);
 }
 
-TEST_CASE("the STAR file beside the stack names its images and is read again") {
+TEST_CASE("the STAR file beside the stack names its images and is read again", "[hosts]") {
   const Scene scene(24, 3);
   scene.images("");
   CHECK(read_text(scene.folder / "out.star").find("000003@out.mrcs") != std::string::npos);
@@ -105,7 +105,7 @@ TEST_CASE("--help names every option") {
     CHECK(help.find(option) != std::string::npos);
 }
 
-TEST_CASE("bad usage and bad input end with one message, code 2 and no output") {
+TEST_CASE("bad usage and bad input end with one message, code 2 and no output", "[hosts]") {
   const Scene scene(24, 3);
   const auto& folder = scene.folder;
   const std::string good = project + " --map map.mrc --star poses.star --out out.mrcs ";

@@ -166,7 +166,7 @@ TEST_CASE("the demonstration finds its object") {
   CHECK(std::sqrt(1 - std::norm(product) / (found_norm * truth_norm)) < 0.05);
 }
 
-TEST_CASE("one scan in several forms of file is one scan") {
+TEST_CASE("one scan in several forms of file is one scan", "[hosts]") {
   const Scan& scan = demonstration().scan;
   const TemporaryFolder folder;
   const auto object = [&](const std::string& data, const std::string& options = "") {
@@ -249,7 +249,7 @@ TEST_CASE("every way of comparing and training lowers the loss") {
   CHECK(std::abs(*result.attribute("/settings", "wavelength") - 1.96875e-12) < 1e-18);
 }
 
-TEST_CASE("help, and wrong options") {
+TEST_CASE("help, and wrong options", "[hosts]") {
   const TemporaryFolder folder;
   const std::string help = run_well(folder, program + " --help");
   for (const std::string word : {"--data", "--demo", "--loss", "--centre", "--defocus"})
@@ -275,7 +275,7 @@ TEST_CASE("help, and wrong options") {
   expect_bad_input(folder, run_it + "--reference scan.cxi", {"scan.cxi", "/object/amplitude"});
 }
 
-TEST_CASE("malformed measurements are named with file and dataset") {
+TEST_CASE("malformed measurements are named with file and dataset", "[hosts]") {
   const Scan& scan = demonstration().scan;
   const TemporaryFolder folder;
   const std::string command = program + " --data scan.cxi --out new.h5";
@@ -364,7 +364,7 @@ struct Plain {
 
 } // namespace
 
-TEST_CASE("defocus, convergence angle and energy of the file are read") {
+TEST_CASE("defocus, convergence angle and energy of the file are read", "[hosts]") {
   const TemporaryFolder folder;
   Plain plain(demonstration().scan);
   plain.more = {{"/wavelength", 1.96875e-12}, {"/convergence_angle", 0.02}, {"/defocus", 11e-9}};
@@ -395,7 +395,8 @@ TEST_CASE("defocus, convergence angle and energy of the file are read") {
        {"--probe-size 48", "assumed: plain.h5: its energy of 300 keV"});
 }
 
-TEST_CASE("--defocus without an aperture is an error; angles above 0.1 rad are questioned (milliradians)") {
+TEST_CASE("--defocus without an aperture is an error; angles above 0.1 rad are questioned (milliradians)",
+          "[hosts]") {
   const TemporaryFolder folder;
   write_cxi(folder / "scan.cxi", demonstration().scan);
   const std::string run_it = program + " --data scan.cxi --out new.h5 ";
@@ -420,7 +421,8 @@ TEST_CASE("without a probe and a lens a first probe is estimated from the mean p
 
 TEST_CASE("plain HDF5: positions that collapse or leave the object, patterns whose brightest pixel is not at "
           "[0, 0], "
-          "a second probe mode that nobody asked for: each a warning with the option that mends it") {
+          "a second probe mode that nobody asked for: each a warning with the option that mends it",
+          "[hosts]") {
   const TemporaryFolder folder;
   const Plain good(demonstration().scan);
   const std::string command = "--data plain.h5 --object-pixel 2e-11 --wavelength 1.96875e-12 --passes 2 "
@@ -541,7 +543,7 @@ TEST_CASE("--resume takes more passes, and a loss that is no number ends the fir
   CHECK_FALSE(fs::exists(folder / "bad.h5"));
 }
 
-TEST_CASE("three columns of /scan are not believed") {
+TEST_CASE("three columns of /scan are not believed", "[hosts]") {
   const TemporaryFolder folder;
   const Scan scan = demonstration().scan;
   {
@@ -590,7 +592,7 @@ TEST_CASE("the demonstration's positions, modes and mask, and what is found of t
   CHECK(number_after(masked, "error against the reference ") < 0.3);
 }
 
-TEST_CASE("a checkpoint that is cut short or damaged is no state to go on from") {
+TEST_CASE("a checkpoint that is cut short or damaged is no state to go on from", "[hosts]") {
   const TemporaryFolder folder;
   write_cxi(folder / "scan.cxi", demonstration().scan);
   const std::string command =
@@ -698,7 +700,7 @@ std::string case_file(const std::string& name) {
 
 } // namespace
 
-TEST_CASE("pixels that did not count are masked, and said") {
+TEST_CASE("pixels that did not count are masked, and said", "[hosts]") {
   const TemporaryFolder folder;
   const std::string gaps = case_file("m_neg.h5"), masked = case_file("m_ok.h5"), few_passes = " --passes 2";
   const auto object = [&](const std::string& file) {
@@ -783,8 +785,8 @@ double counting_noise(const std::vector<Count>& counts, std::size_t pixels,
 
 } // namespace
 
-TEST_CASE(
-    "dark counts are subtracted, rows and columns have their directions, rectangular frames are whole") {
+TEST_CASE("dark counts are subtracted, rows and columns have their directions, rectangular frames are whole",
+          "[hosts]") {
   const TemporaryFolder folder;
   const auto residual = [&](const std::string& name, const std::string& options = "") {
     return number_after(
@@ -1230,7 +1232,7 @@ TEST_CASE("the Fourier ring correlation of halves is a table, a picture and a nu
   CHECK(read<float>(folder / "out.h5", "/object/phase") == read<float>(folder / "alone.h5", "/object/phase"));
 }
 
-TEST_CASE("scans in rows and columns, and positions in other forms, are the same scan") {
+TEST_CASE("scans in rows and columns, and positions in other forms, are the same scan", "[hosts]") {
   const Scan& scan = demonstration().scan;
   const TemporaryFolder folder;
   constexpr std::int64_t n = Scan::n;
@@ -1432,7 +1434,7 @@ private:
 
 } // namespace
 
-TEST_CASE("scans of NumPy, of an EMPAD and of MATLAB are the scans of HDF5") {
+TEST_CASE("scans of NumPy, of an EMPAD and of MATLAB are the scans of HDF5", "[hosts]") {
   const Scan& scan = demonstration().scan;
   const TemporaryFolder folder;
   constexpr std::size_t n = Scan::n, count = Scan::count, pixels = n * n;

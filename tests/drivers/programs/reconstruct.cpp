@@ -97,7 +97,7 @@ TEST_CASE("a map does not depend on batches and threads") {
   CHECK(relative_error(MrcReader(scene.folder / "one.mrc").read_volume(), map) < 1e-5);
 }
 
-TEST_CASE("a map does not depend on how the images are stored, and in which stacks") {
+TEST_CASE("a map does not depend on how the images are stored, and in which stacks", "[hosts]") {
   Scene scene(24, 23, random_gaussians(8, 5, 2));
   auto images = read_stack(scene.folder / "images.mrcs").values;
   for (float& value : images)
@@ -560,7 +560,7 @@ TEST_CASE("--help names every option") {
     CHECK(help.find(option) != std::string::npos);
 }
 
-TEST_CASE("bad usage ends with one message, code 2 and no output") {
+TEST_CASE("bad usage ends with one message, code 2 and no output", "[hosts]") {
   const Scene scene(24, 4, random_gaussians(3, 5, 2));
   const auto& folder = scene.folder;
   const std::string good = reconstruct + " --star particles.star --out map.mrc ";
@@ -581,7 +581,7 @@ TEST_CASE("bad usage ends with one message, code 2 and no output") {
   expect_bad_input(folder, good + "--reference small.mrc", {"small.mrc", "24", "8"});
 }
 
-TEST_CASE("bad particles end with one message, code 2 and no output") {
+TEST_CASE("bad particles end with one message, code 2 and no output", "[hosts]") {
   const Scene scene(24, 4, random_gaussians(3, 5, 2));
   const auto& folder = scene.folder;
   const std::string star = read_text(folder / "particles.star");

@@ -213,7 +213,8 @@ TEST_CASE("the radius follows the correlation of the half maps, given or reconst
   CHECK(std::abs(found - expected) <= 1);
 }
 
-TEST_CASE("one map for both half sets is used, with a warning, and an error where nothing may be assumed") {
+TEST_CASE("one map for both half sets is used, with a warning, and an error where nothing may be assumed",
+          "[hosts]") {
   const Scene scene;
   const std::string command = refine + " --map truth.mrc --radius 12 --out refined.star";
   const Outcome outcome = run(scene.folder, command);
@@ -229,7 +230,7 @@ TEST_CASE("one map for both half sets is used, with a warning, and an error wher
                    {"truth.mrc", "both half sets", "--strict"});
 }
 
-TEST_CASE("particles of one half set are refined against a map that is given, and else refused") {
+TEST_CASE("particles of one half set are refined against a map that is given, and else refused", "[hosts]") {
   const Scene scene;
   StarDocument document = read_star(scene.folder / "particles.star");
   document.find("particles")->set_column("rlnRandomSubset", std::vector<std::string>(144, "1"));
@@ -483,7 +484,7 @@ TEST_CASE("a refinement that was interrupted goes on to the same result", "[.tur
   }
 }
 
-TEST_CASE("refine resumes from nothing but a sound checkpoint of the same particles") {
+TEST_CASE("refine resumes from nothing but a sound checkpoint of the same particles", "[hosts]") {
   const Scene scene;
   const std::string command = refine + " --rounds 3 --batch 10 --checkpoint-every 0 --out part.star";
   expect_bad_input(scene.folder, command + " --resume", {"part_checkpoint.h5: is not there"});

@@ -193,7 +193,7 @@ TEST_CASE("slices of iterations are the same in slabs, for half acquisition, and
                    {"--size 50", "--strict"});
 }
 
-TEST_CASE("options that a solver does not take are refused") {
+TEST_CASE("options that a solver does not take are refused", "[hosts]") {
   const TemporaryFolder folder;
   Discs{.angles = 16}.write(folder / "scan.h5");
   const auto bad = [&](const std::string& options, const std::vector<std::string>& words) {

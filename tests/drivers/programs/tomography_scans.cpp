@@ -19,6 +19,15 @@ const std::string tomography = BRACEWELL_TOMOGRAPHY;
 constexpr int width = 64, rows = 2;
 constexpr double pi = std::numbers::pi;
 
+/// To the last bit where sums have an order.
+bool are_same(const std::vector<float>& a, const std::vector<float>& b) {
+#ifdef BRACEWELL_SUMS_WITHOUT_ORDER
+  return relative_error(a, b) < 1e-5;
+#else
+  return a == b;
+#endif
+}
+
 /// A disc of attenuation 1 / radius in closed form, as counts with 200 of them dark and 60000 of the beam.
 struct Disc {
   double x = 9, y = -5, radius = 14, centre = 30.25;
@@ -92,7 +101,8 @@ std::string command(const std::string& options) {
 
 } // namespace
 
-TEST_CASE("any order of the angles gives the slices of the sorted scan, by all steps along the angles") {
+TEST_CASE("any order of the angles gives the slices of the sorted scan, by all steps along the angles",
+          "[hosts]") {
   const TemporaryFolder folder;
   const Disc disc;
   const int count = 150;
@@ -126,7 +136,8 @@ TEST_CASE("any order of the angles gives the slices of the sorted scan, by all s
   }
 }
 
-TEST_CASE("layouts: image_key, frames and angles elsewhere, a folder of TIFF files, missing numbers") {
+TEST_CASE("layouts: image_key, frames and angles elsewhere, a folder of TIFF files, missing numbers",
+          "[hosts]") {
   const TemporaryFolder folder;
   const Disc disc;
   const std::vector<double> angles = even_angles(120);
@@ -248,7 +259,7 @@ TEST_CASE("layouts: image_key, frames and angles elsewhere, a folder of TIFF fil
   expect_bad_input(folder, command("--scan tif --centre 30.25"), {"119 of scan_*", "2 of other_*"});
 }
 
-TEST_CASE("a source that is missing of a virtual dataset is named") {
+TEST_CASE("a source that is missing of a virtual dataset is named", "[hosts]") {
   const TemporaryFolder folder;
   const std::vector<double> angles = even_angles(40);
   write(folder / "part.h5", angles, Disc().counts(angles));
@@ -271,7 +282,7 @@ TEST_CASE("a source that is missing of a virtual dataset is named") {
   run_well(folder, command("--scan scan.h5 --centre 30.25 --span 180"));
 }
 
-TEST_CASE("frames that are no data are counted, left out, and refused above a share") {
+TEST_CASE("frames that are no data are counted, left out, and refused above a share", "[hosts]") {
   const TemporaryFolder folder;
   const Disc disc;
   const std::vector<double> angles = even_angles(120);
@@ -363,7 +374,7 @@ TEST_CASE("frames that are no data are counted, left out, and refused above a sh
   expect_bad_input(folder, command("--scan scan.h5 --span 180 --leave-out 70:120"), {"170 degrees"});
 }
 
-TEST_CASE("faults of files that were seen have their right slices or a sentence") {
+TEST_CASE("faults of files that were seen have their right slices or a sentence", "[hosts]") {
   const char* const data = std::getenv("BRACEWELL_TEST_DATA");
   const fs::path of_cases = fs::path(data ? data : "") / "cases" / "faults";
   if (!data || !fs::exists(of_cases / "aborted.h5"))
@@ -393,7 +404,8 @@ TEST_CASE("faults of files that were seen have their right slices or a sentence"
   refused("master.h5", {"part1.h5", "missing"});
 }
 
-TEST_CASE("angles that are there twice, a closed flat frame, dead and saturated columns, views left out") {
+TEST_CASE("angles that are there twice, a closed flat frame, dead and saturated columns, views left out",
+          "[hosts]") {
   const TemporaryFolder folder;
   const Disc disc;
   std::vector<double> angles = even_angles(120);
@@ -465,7 +477,7 @@ TEST_CASE("angles that are there twice, a closed flat frame, dead and saturated 
   write(folder / "scan.h5", angles, disc.counts(angles));
   for (std::size_t k = 0; k < some.size(); ++k) {
     error_of(some[k] + " --leave-out 5,40:42,119");
-    CHECK(slices(folder) == of_blank[k]);
+    CHECK(are_same(slices(folder), of_blank[k]));
   }
 
   // Angles as radians, in words or by their size; and as counts of an encoder.
@@ -536,7 +548,7 @@ TEST_CASE("the axis: small objects beside the middle, whole turns, nothing to fi
     CHECK(outcome.err.find("taken as attenuation already") != std::string::npos);
     CHECK(disc.error(slices(folder)) < 0.5); // a wedge is missing
     if (!by_text.empty())
-      CHECK(slices(folder) == by_text);
+      CHECK(are_same(slices(folder), by_text));
     by_text = slices(folder);
     fs::remove(folder / name);
   }
@@ -583,7 +595,7 @@ std::vector<Oval> phantom(const std::string& kind, double room, std::mt19937& ra
 
 } // namespace
 
-TEST_CASE("the axes of 32 phantoms: one may be wrong, none in silence") {
+TEST_CASE("the axes of 32 phantoms: one may be wrong, none in silence", "[hosts]") {
   const TemporaryFolder folder;
   std::mt19937 random(7);
   std::normal_distribution<double> normal;
@@ -669,7 +681,7 @@ private:
 
 } // namespace
 
-TEST_CASE("scans that went wrong once have their right slices") {
+TEST_CASE("scans that went wrong once have their right slices", "[hosts]") {
   const char* const data = std::getenv("BRACEWELL_TEST_DATA");
   const fs::path of_cases = fs::path(data ? data : "") / "cases" / "tomography";
   if (!data || !fs::exists(of_cases / "truth.npy"))
