@@ -164,6 +164,129 @@ std::string residual_name(const Job& job) {
   return job.loss() == PatternLoss::Poisson ? "Poisson residual " : "amplitude residual ";
 }
 
+/// The object of all processes, one pixel of every few where that is enough for pictures, in the first one.
+void take_object(const Space& space, const Job& job, const TiledArrays& arrays, const SolverViews& found,
+                 Reconstruction& result) {
+  const PtychographyShape& shape = job.shape();
+  result.every = job.pixel_of_pictures();
+  result.slices = shape.slices;
+  const auto whole = [&](std::int64_t pixels) { return (pixels + result.every - 1) / result.every; };
+  result.rows = whole(job.object()[0]), result.columns = whole(job.object()[1]);
+  const auto take = [&](std::vector<float>& values, const auto& view) {
+    if (shape.slices > 1) { // in one process
+      const std::vector<float> all = download(space, view);
+      for (std::int64_t row = 0; row < shape.slices * job.object()[0]; ++row)
+        for (std::int64_t column = 0; column < job.object()[1]; column += result.every)
+          if (row % job.object()[0] % result.every == 0)
+            values.push_back(all[static_cast<std::size_t>(row * job.object()[1] + column)]);
+      return;
+    }
+    if (is_first_process())
+      values.resize(static_cast<std::size_t>(result.rows * result.columns));
+    arrays.gather(download(space, view), [&](const Hdf5Slab& box, std::span<const float> of_box) {
+      for (std::int64_t i = 0; i < std::ssize(of_box); ++i) {
+        const std::int64_t row = box.offset[0] + i / box.count[1], column = box.offset[1] + i % box.count[1];
+        if (row % result.every == 0 && column % result.every == 0)
+          values[static_cast<std::size_t>(row / result.every * result.columns + column / result.every)] =
+              of_box[static_cast<std::size_t>(i)];
+      }
+    });
+  };
+  take(result.amplitude, found.amplitude);
+  take(result.phase, found.phase);
+  const auto is_flat = [](const std::vector<float>& values) {
+    return std::ranges::adjacent_find(values, std::ranges::not_equal_to()) == values.end();
+  };
+  if (!result.amplitude.empty() && is_flat(result.amplitude) && is_flat(result.phase))
+    job.provenance().assume(
+        job.measurement().path().string() +
+        ": the object is the same everywhere: nothing of it was found; are its patterns alike, or "
+        "--passes few?");
+}
+
+/// Modes are orthogonal from here on, and the mean of factors is the probe's.
+void take_probe(const Space& space, const Job& job, const SolverViews& found, Reconstruction& result) {
+  const PtychographyShape& shape = job.shape();
+  result.modes = shape.modes, result.probe_size = shape.probe;
+  result.probe = download(space, found.probe);
+  result.relaxation = download(space, found.relaxation);
+  result.coefficients = download(space, found.coefficients);
+  result.factors = download(space, found.factors);
+  if (!result.factors.empty() && job.options().train == Train::Pixels) { // the probe has their mean
+    const float mean =
+        std::accumulate(result.factors.begin(), result.factors.end(), 0.0f) / float(result.factors.size());
+    for (float& factor : result.factors)
+      factor /= mean;
+    for (auto* const values : {&result.probe, &result.relaxation})
+      for (auto& value : *values)
+        value *= std::sqrt(mean);
+  }
+  if (shape.modes > 1 && shape.relaxation == 0)
+    result.powers = make_orthogonal(result.probe, shape.modes);
+  if (shape.relaxation > 0)
+    make_orthogonal_relaxation(result);
+  const auto& weights = job.measurement().weights();
+  for (const float root : download(space, found.background_roots)) {
+    const bool counts = weights.empty() || weights[result.background.size()] > 0;
+    result.background.push_back(counts ? root * root : std::numeric_limits<float>::quiet_NaN());
+  }
+}
+
+/// Says how many patterns are explained much worse than others.
+void say_worst_patterns(const Job& job, const Reconstruction& result) {
+  constexpr std::size_t few = 10; // passes: nobody expects a result
+  std::vector<double> sorted = result.pattern_errors;
+  std::ranges::sort(sorted);
+  const double much = 5 * sorted[sorted.size() / 2];
+  if (const auto bad = sorted.end() - std::ranges::upper_bound(sorted, much);
+      bad > 0 && result.losses.size() > few && much > 0) {
+    const auto worst = std::ranges::max_element(result.pattern_errors) - result.pattern_errors.begin();
+    job.provenance().assume(job.measurement().path().string() + ": " + std::to_string(bad) + " of " +
+                            std::to_string(sorted.size()) +
+                            " patterns are explained over 5 times worse than the median one, worst of all "
+                            "number " +
+                            std::to_string(worst) + " (/pattern_errors)");
+  }
+}
+
+std::vector<Setting> settings_of(const Job& job) {
+  const RunOptions& options = job.options();
+  const PtychographyShape& shape = job.shape();
+  std::vector<Setting> settings{{"patterns", double(job.measurement().count())},
+                                {"detector", double(shape.detector)},
+                                {"probe_size", double(shape.probe)},
+                                {"modes", double(shape.modes)},
+                                {"slices", double(shape.slices)},
+                                {"relaxation_modes", double(shape.relaxation)},
+                                {"passes", double(job.passes())},
+                                {"batches", double(job.batches())},
+                                {"decay", double(job.decays())},
+                                {"algorithm", double(static_cast<int>(options.algorithm))},
+                                {"object_rate", job.object_rate()},
+                                {"probe_rate", job.probe_rate()},
+                                {"loss", double(static_cast<int>(job.loss()))},
+                                {"train", double(static_cast<int>(options.train))},
+                                {"start", double(static_cast<int>(options.start))},
+                                {"storage", double(static_cast<int>(options.storage))},
+                                {"subpixel", double(options.subpixel)},
+                                {"wavelength", job.measurement().wavelength()},
+                                {"object_pixel", job.measurement().object_pixel()},
+                                {"seed", double(options.seed)}};
+  if (options.refine_positions) {
+    settings.push_back({"position_rate", options.position_rate});
+    settings.push_back({"position_limit", options.position_limit});
+  }
+  if (job.optics()) {
+    const std::array names{"defocus", "cs", "astigmatism", "astigmatism_angle", "smoothness"};
+    settings.push_back({"convergence_angle", job.optics()->convergence_angle});
+    for (std::size_t c = 0; c < names.size(); ++c)
+      settings.push_back({names[c], job.aberrations()[c]});
+  }
+  for (const auto& [name, count] : job.provenance().counts())
+    settings.push_back({name, double(count)});
+  return settings;
+}
+
 } // namespace
 
 void judge(const Job& job, const Totals& totals, const std::vector<double>& losses) {
@@ -206,66 +329,9 @@ void judge(const Job& job, const Totals& totals, const std::vector<double>& loss
 Reconstruction collect(const Space& space, const Job& job, const SolverViews& found,
                        std::vector<double> losses, std::span<const float> of_patterns) {
   const TiledArrays arrays(space, job);
-  const RunOptions& options = job.options();
-  const PtychographyShape& shape = job.shape();
   Reconstruction result;
-  result.every = job.pixel_of_pictures();
-  const auto whole = [&](std::int64_t pixels) { return (pixels + result.every - 1) / result.every; };
-  result.rows = whole(job.object()[0]), result.columns = whole(job.object()[1]);
-  result.slices = shape.slices;
-  const auto take = [&](std::vector<float>& values, const auto& view) {
-    if (shape.slices > 1) { // in one process
-      const std::vector<float> all = download(space, view);
-      for (std::int64_t row = 0; row < shape.slices * job.object()[0]; ++row)
-        for (std::int64_t column = 0; column < job.object()[1]; column += result.every)
-          if (row % job.object()[0] % result.every == 0)
-            values.push_back(all[static_cast<std::size_t>(row * job.object()[1] + column)]);
-      return;
-    }
-    if (is_first_process())
-      values.resize(static_cast<std::size_t>(result.rows * result.columns));
-    arrays.gather(download(space, view), [&](const Hdf5Slab& box, std::span<const float> of_box) {
-      for (std::int64_t i = 0; i < std::ssize(of_box); ++i) {
-        const std::int64_t row = box.offset[0] + i / box.count[1], column = box.offset[1] + i % box.count[1];
-        if (row % result.every == 0 && column % result.every == 0)
-          values[static_cast<std::size_t>(row / result.every * result.columns + column / result.every)] =
-              of_box[static_cast<std::size_t>(i)];
-      }
-    });
-  };
-  take(result.amplitude, found.amplitude);
-  take(result.phase, found.phase);
-  const auto is_flat = [](const std::vector<float>& values) {
-    return std::ranges::adjacent_find(values, std::ranges::not_equal_to()) == values.end();
-  };
-  if (!result.amplitude.empty() && is_flat(result.amplitude) && is_flat(result.phase))
-    job.provenance().assume(
-        job.measurement().path().string() +
-        ": the object is the same everywhere: nothing of it was found; are its patterns alike, or "
-        "--passes few?");
-  result.modes = shape.modes, result.probe_size = shape.probe;
-  result.probe = download(space, found.probe);
-  result.relaxation = download(space, found.relaxation);
-  result.coefficients = download(space, found.coefficients);
-  result.factors = download(space, found.factors);
-  if (!result.factors.empty() && options.train == Train::Pixels) { // the probe has their mean
-    const float mean =
-        std::accumulate(result.factors.begin(), result.factors.end(), 0.0f) / float(result.factors.size());
-    for (float& factor : result.factors)
-      factor /= mean;
-    for (auto* const values : {&result.probe, &result.relaxation})
-      for (auto& value : *values)
-        value *= std::sqrt(mean);
-  }
-  if (shape.modes > 1 && shape.relaxation == 0)
-    result.powers = make_orthogonal(result.probe, shape.modes);
-  if (shape.relaxation > 0)
-    make_orthogonal_relaxation(result);
-  const auto& weights = job.measurement().weights();
-  for (const float root : download(space, found.background_roots)) {
-    const bool counts = weights.empty() || weights[result.background.size()] > 0;
-    result.background.push_back(counts ? root * root : std::numeric_limits<float>::quiet_NaN());
-  }
+  take_object(space, job, arrays, found, result);
+  take_probe(space, job, found, result);
   result.positions = job.positions();
   const std::vector<float> own_moves = download(space, found.displacements),
                            moves = arrays.of_all_patterns(std::span(own_moves));
@@ -276,20 +342,8 @@ Reconstruction collect(const Space& space, const Job& job, const SolverViews& fo
   for (std::size_t i = 0; i < of_patterns.size(); ++i)
     result.pattern_errors[static_cast<std::size_t>(job.tile().patterns[i])] = of_patterns[i];
   processes().sum(space, host_view(result.pattern_errors));
-  constexpr std::size_t few = 10; // passes: nobody expects a result
-  std::vector<double> sorted = result.pattern_errors;
-  std::ranges::sort(sorted);
-  const double much = 5 * sorted[sorted.size() / 2];
-  if (const auto bad = sorted.end() - std::ranges::upper_bound(sorted, much);
-      bad > 0 && result.losses.size() > few && much > 0) {
-    const auto worst = std::ranges::max_element(result.pattern_errors) - result.pattern_errors.begin();
-    job.provenance().assume(job.measurement().path().string() + ": " + std::to_string(bad) + " of " +
-                            std::to_string(sorted.size()) +
-                            " patterns are explained over 5 times worse than the median one, worst of all "
-                            "number " +
-                            std::to_string(worst) + " (/pattern_errors)");
-  }
-  if (options.train == Train::Aberrations) {
+  say_worst_patterns(job, result);
+  if (job.options().train == Train::Aberrations) {
     const auto values = download(space, found.aberrations);
     result.aberrations.emplace();
     std::copy(values.begin(), values.end(), result.aberrations->begin());
@@ -298,38 +352,7 @@ Reconstruction collect(const Space& space, const Job& job, const SolverViews& fo
   if (result.pixel_size > 0)
     for (const double pixels : job.measurement().origin())
       result.origin.push_back((pixels - job.margin()) * result.pixel_size);
-  result.settings = {{"patterns", double(job.measurement().count())},
-                     {"detector", double(shape.detector)},
-                     {"probe_size", double(shape.probe)},
-                     {"modes", double(shape.modes)},
-                     {"slices", double(shape.slices)},
-                     {"relaxation_modes", double(shape.relaxation)},
-                     {"passes", double(job.passes())},
-                     {"batches", double(job.batches())},
-                     {"decay", double(job.decays())},
-                     {"algorithm", double(static_cast<int>(options.algorithm))},
-                     {"object_rate", job.object_rate()},
-                     {"probe_rate", job.probe_rate()},
-                     {"loss", double(static_cast<int>(job.loss()))},
-                     {"train", double(static_cast<int>(options.train))},
-                     {"start", double(static_cast<int>(options.start))},
-                     {"storage", double(static_cast<int>(options.storage))},
-                     {"subpixel", double(options.subpixel)},
-                     {"wavelength", job.measurement().wavelength()},
-                     {"object_pixel", job.measurement().object_pixel()},
-                     {"seed", double(options.seed)}};
-  if (options.refine_positions) {
-    result.settings.push_back({"position_rate", options.position_rate});
-    result.settings.push_back({"position_limit", options.position_limit});
-  }
-  if (job.optics()) {
-    const std::array names{"defocus", "cs", "astigmatism", "astigmatism_angle", "smoothness"};
-    result.settings.push_back({"convergence_angle", job.optics()->convergence_angle});
-    for (std::size_t c = 0; c < names.size(); ++c)
-      result.settings.push_back({names[c], job.aberrations()[c]});
-  }
-  for (const auto& [name, count] : job.provenance().counts())
-    result.settings.push_back({name, double(count)});
+  result.settings = settings_of(job);
   result.provenance = job.provenance().text();
   return result;
 }
