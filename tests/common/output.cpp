@@ -13,6 +13,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cmath>
 #include <csignal>
 #include <cstdio>
@@ -314,34 +315,56 @@ TEST_CASE("progress draws on a terminal and erases its line at the end") {
   CHECK(std::ranges::count(text, '\r') < 10); // not once per image
 }
 
+namespace {
+
+/// Calls `work` in a process of its own, which has to end by SIGTERM within ten seconds.
+template <class Work>
+void expect_ended(const Work& work) {
+  const pid_t child = ::fork();
+  if (child == 0) {
+    remove_unfinished_on_signals();
+    ::alarm(10); // where the signal is lost
+    work();
+    ::_exit(0);
+  }
+  int status = 0;
+  REQUIRE(::waitpid(child, &status, 0) == child);
+  CHECK((WIFEXITED(status) && WEXITSTATUS(status) == 128 + SIGTERM));
+}
+
+/// Four threads call `make` with their numbers again and again until SIGTERM comes, after a millisecond and `delay` microseconds.
+/// (They do without Catch2, which knows one thread.)
+template <class Make>
+void end_makers(int delay, const Make& make) {
+  std::vector<std::jthread> makers;
+  for (int i = 0; i < 4; ++i)
+    makers.emplace_back([&make, i] {
+      for (;;)
+        make(i);
+    });
+  ::usleep(static_cast<useconds_t>(1000 + delay));
+  ::kill(::getpid(), SIGTERM);
+  for (;;)
+    ::pause();
+}
+
+} // namespace
+
 TEST_CASE("a signal removes what other threads make meanwhile, and is not lost where they hold signals") {
   const TemporaryFolder folder;
   for (int delay = 0; delay < 2000; delay += 50) {
-    const pid_t child = ::fork();
-    if (child == 0) {
-      remove_unfinished_on_signals();
-      ::alarm(10);                      // where the signal is lost
-      std::vector<std::jthread> makers; // of files, without Catch2, which knows one thread
-      for (const char* const name : {"a", "b", "c", "d"})
-        makers.emplace_back([path = folder / name] {
-          for (;;) {
-            std::optional<RemovedOnSignals> note;
-            {
-              const SignalsHeld wait;
-              ::close(::open(path.c_str(), O_CREAT | O_WRONLY, 0600));
-              note.emplace(path);
-            }
-            ::unlink(path.c_str());
-          }
-        });
-      ::usleep(static_cast<useconds_t>(1000 + delay));
-      ::kill(::getpid(), SIGTERM);
-      for (;;)
-        ::pause();
-    }
-    int status = 0;
-    REQUIRE(::waitpid(child, &status, 0) == child);
-    CHECK((WIFEXITED(status) && WEXITSTATUS(status) == 128 + SIGTERM));
+    expect_ended([&] {
+      end_makers(delay, [&](int i) {
+        const fs::path path = folder / std::to_string(i);
+        std::optional<RemovedOnSignals> note;
+        {
+          const SignalsHeld wait;
+          ::close(::open(path.c_str(), O_CREAT | O_WRONLY, 0600));
+          note.emplace(path);
+        }
+        ::unlink(path.c_str());
+      });
+    });
     CHECK(fs::is_empty(folder.path()));
   }
 }
@@ -349,31 +372,18 @@ TEST_CASE("a signal removes what other threads make meanwhile, and is not lost w
 TEST_CASE("a signal removes a folder into which other threads write, and waits for one of them at most") {
   const TemporaryFolder folder;
   for (int delay = 0; delay < 2000; delay += 50) {
-    const pid_t child = ::fork();
-    if (child == 0) {
-      remove_unfinished_on_signals();
-      ::alarm(10);
+    expect_ended([&] {
       const RemovedOnSignals made(folder / "series", RemovedOnSignals::What::EmptyFolder);
       fs::create_directory(folder / "series");
       const OutputFolder slices({.folder = folder / "series" / "slices.zarr"}, 0, ".zgroup");
-      std::vector<std::jthread> writers; // which hold signals nearly all the time
-      for (int i = 0; i < 4; ++i)
-        writers.emplace_back([&slices, i] {
-          for (int slice = 0;; ++slice)
-            slices.write("0/" + std::to_string(slice % 7) + "/" + std::to_string(i),
-                         [](const fs::path& path) {
-                           ::close(::open(path.c_str(), O_CREAT | O_WRONLY, 0600));
-                           ::usleep(20);
-                         });
+      std::atomic<int> slice = 0;
+      end_makers(delay, [&](int i) { // they hold signals nearly all the time
+        slices.write("0/" + std::to_string(slice++ % 7) + "/" + std::to_string(i), [](const fs::path& path) {
+          ::close(::open(path.c_str(), O_CREAT | O_WRONLY, 0600));
+          ::usleep(20);
         });
-      ::usleep(static_cast<useconds_t>(1000 + delay));
-      ::kill(::getpid(), SIGTERM);
-      for (;;)
-        ::pause();
-    }
-    int status = 0;
-    REQUIRE(::waitpid(child, &status, 0) == child);
-    CHECK((WIFEXITED(status) && WEXITSTATUS(status) == 128 + SIGTERM));
+      });
+    });
     CHECK(fs::is_empty(folder.path()));
   }
 }
@@ -381,33 +391,19 @@ TEST_CASE("a signal removes a folder into which other threads write, and waits f
 TEST_CASE("a signal leaves a folder that it would remove if it were empty") {
   const TemporaryFolder folder;
   write_text(folder / "another's", "file");
-  const pid_t child = ::fork();
-  if (child == 0) {
-    remove_unfinished_on_signals();
+  expect_ended([&] {
     const RemovedOnSignals made(folder.path(), RemovedOnSignals::What::EmptyFolder);
     std::raise(SIGTERM);
-    ::_exit(0);
-  }
-  int status = 0;
-  REQUIRE(::waitpid(child, &status, 0) == child);
-  CHECK((WIFEXITED(status) && WEXITSTATUS(status) == 128 + SIGTERM));
+  });
   CHECK(fs::exists(folder / "another's"));
 }
 
 TEST_CASE("a signal that comes while a checkpoint gets its name has its effect afterwards") {
   const TemporaryFolder folder;
-  const pid_t child = ::fork();
-  if (child == 0) {
-    remove_unfinished_on_signals();
-    {
-      const SignalsHeld wait;
-      std::raise(SIGTERM);
-      write_text(folder / "after", "the signal"); // which would have ended the program
-    }
-    ::_exit(0);
-  }
-  int status = 0;
-  REQUIRE(::waitpid(child, &status, 0) == child);
-  CHECK((WIFEXITED(status) && WEXITSTATUS(status) == 128 + SIGTERM));
+  expect_ended([&] {
+    const SignalsHeld wait;
+    std::raise(SIGTERM);
+    write_text(folder / "after", "the signal"); // which would have ended the program
+  });
   CHECK(fs::exists(folder / "after"));
 }
