@@ -142,20 +142,26 @@ void ProcessGroup::fail([[maybe_unused]] int code, const std::function<void(std:
 #if defined(BRACEWELL_ENABLE_MPI)
   using namespace std::chrono;
   if (count > 1) {
-    // What is wrong with options or inputs is found by all, each a little earlier or later.
-    for (int other = rank + 1; other < count; ++other) {
-      MPI_Request request; // is never waited for: the others may be at work
-      MPI_Isend(nullptr, 0, MPI_BYTE, other, failure, MPI_COMM_WORLD, &request);
-      MPI_Request_free(&request);
-    }
-    int lower = 0; // whether a lower rank failed
-    for (const auto end = steady_clock::now() + milliseconds(300); !lower && steady_clock::now() < end;
+    // What is wrong with options or inputs is found by all, each a little earlier or later. One hears of lower ranks that
+    // failed, too, and of all that speak: it takes a while until they have ended the others.
+    const auto tell = [](int first, int end) {
+      for (int other = first; other < end; ++other) {
+        MPI_Request request; // is never waited for: the others may be at work
+        MPI_Isend(nullptr, 0, MPI_BYTE, other, failure, MPI_COMM_WORLD, &request);
+        MPI_Request_free(&request);
+      }
+    };
+    tell(rank + 1, count);
+    int heard = 0;
+    for (const auto end = steady_clock::now() + milliseconds(300); !heard && steady_clock::now() < end;
          std::this_thread::sleep_for(milliseconds(1)))
-      MPI_Iprobe(MPI_ANY_SOURCE, failure, MPI_COMM_WORLD, &lower, MPI_STATUS_IGNORE);
-    if (lower) // its message is the one; it ends this process
+      MPI_Iprobe(MPI_ANY_SOURCE, failure, MPI_COMM_WORLD, &heard, MPI_STATUS_IGNORE);
+    if (heard) { // the other one's message is the one; it ends this process
       std::this_thread::sleep_for(seconds(10));
-    else
+    } else {
+      tell(0, rank);
       say(std::cerr);
+    }
     MPI_Abort(MPI_COMM_WORLD, code); // the others get SIGTERM, and remove what they began
   }
 #endif

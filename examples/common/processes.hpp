@@ -54,8 +54,8 @@ public:
 
   /// Whether all processes say the same. Collective.
   bool agree(bool value) const;
-  /// Of a failure in this process: calls say(stderr) unless one with a lower rank fails at this time, too, and ends all
-  /// processes with the code. Returns where there are no others.
+  /// Of a failure in this process: calls say(stderr) unless one with a lower rank fails at this time, too, or another one
+  /// has spoken, and ends all processes with the code. Returns where there are no others.
   void fail(int code, const std::function<void(std::ostream&)>& say);
 
 private:

@@ -7,6 +7,7 @@
 //   slow           every read and write takes none to three milliseconds longer, by turns
 //   slow:COUNT     it takes so many milliseconds longer
 //   full:COUNT     all writes but the first COUNT find the disk full
+//   lasting:COUNT  MPI_Abort takes so many milliseconds longer
 // or when the program ends by SIGTERM:
 //   ended:NAME:COUNT  as it opens a file after COUNT times another one was renamed to NAME
 //   made              as soon as it has made a file, or a folder, of a new name (no file can be opened with O_TMPFILE)
@@ -111,6 +112,14 @@ extern "C" int __open_2(const char* path, int flags) { return open(path, flags);
 
 extern "C" ssize_t __pread_chk(int descriptor, void* buffer, size_t size, off_t offset, size_t) {
   return pread(descriptor, buffer, size, offset);
+}
+
+// Open MPI's communicators are pointers, others' numbers: each is handed on as it comes.
+extern "C" int MPI_Abort(void* communicator, int code) {
+  if (const std::string count = target("lasting"); !count.empty())
+    ::usleep(1000 * static_cast<useconds_t>(std::stoi(count)));
+  static auto* const real = original(&::MPI_Abort, "MPI_Abort");
+  return real(communicator, code);
 }
 
 extern "C" int mkdir(const char* path, mode_t mode) {

@@ -328,6 +328,19 @@ TEST_CASE("what one of the processes finds wrong is one message, one code and no
   CHECK(files_in(folder) == before);
 }
 
+TEST_CASE("a fault is one message where one process finds it late, and ending the others takes a while") {
+  skip_without_mpi();
+  const Scene particles(8);
+  const TemporaryFolder& folder = particles.folder;
+  fs::resize_file(folder / "images.mrcs", fs::file_size(folder / "images.mrcs") - 4);
+  const std::string command = reconstruct + " --star particles.star --out map.mrc";
+  const Outcome outcome = run(folder, as(1, "env " + with_fault("slow:400") + command) + " : -n 1 env " +
+                                          with_fault("lasting:2000") + command);
+  INFO(outcome.err);
+  CHECK(outcome.code == 2);
+  CHECK(count_of("is truncated", outcome.err) == 1);
+}
+
 TEST_CASE("--help and --version of several processes are said once; of one of them they end all",
           "[.turn-4]") {
   skip_without_mpi();
