@@ -37,13 +37,11 @@ function(bracewell_skipped_test name reason)
   set_tests_properties(${name} PROPERTIES SKIP_REGULAR_EXPRESSION "^skipped")
 endfunction()
 
-# The tests of the current folder run with two threads, for which they keep two processors unless they say otherwise, and
-# know where the data are.
+# The tests of the current folder run with two threads, and know where the data are.
 function(bracewell_set_test_environment)
-  set(threads 2)
   get_property(tests DIRECTORY PROPERTY TESTS)
   foreach(test ${tests})
-    set_property(TEST ${test} APPEND PROPERTY ENVIRONMENT OMP_NUM_THREADS=${threads} OMP_PROC_BIND=false
+    set_property(TEST ${test} APPEND PROPERTY ENVIRONMENT OMP_NUM_THREADS=2 OMP_PROC_BIND=false
       # Two tests share two cores: many work on one most of the time. Threads that wait leave theirs to the other.
       OMP_WAIT_POLICY=passive
       # A damaged HDF5 file makes its library ask for a terabyte: that is to fail as it does without the sanitizers.
@@ -54,9 +52,9 @@ function(bracewell_set_test_environment)
     if(BRACEWELL_TEST_DATA)
       set_property(TEST ${test} APPEND PROPERTY ENVIRONMENT "BRACEWELL_TEST_DATA=${BRACEWELL_TEST_DATA}")
     endif()
-    get_test_property(${test} PROCESSORS processors)
-    if(NOT processors AND (Kokkos_ENABLE_CUDA OR Kokkos_ENABLE_HIP)) # fewer at a time on one GPU
-      set_property(TEST ${test} PROPERTY PROCESSORS ${threads})
+    get_test_property(${test} COST cost)
+    if(NOT cost AND (Kokkos_ENABLE_CUDA OR Kokkos_ENABLE_HIP)) # beside programs that wait for each other (tests/drivers)
+      set_property(TEST ${test} PROPERTY COST 0.9)
     endif()
   endforeach()
 endfunction()
