@@ -91,7 +91,7 @@ TEST_CASE("project without --ctf writes no CTF columns: its images reconstruct a
   CHECK(scene.error("plain.star") < 0.06);
 }
 
-TEST_CASE("--pixel-size reaches the STAR file") {
+TEST_CASE("--pixel-size reaches the STAR file", "[hosts]") {
   const Scene scene(16, 4);
   run_well(scene.folder, project + " --map map.mrc --star particles.star --pixel-size 4.25 --out out.mrcs");
   CHECK(read_text(scene.folder / "out.star").find(" 4.250000 ") != std::string::npos);
@@ -319,7 +319,7 @@ TEST_CASE("a magnification matrix distorts projections and is undone by reconstr
             refined, [&](std::size_t i) { return scene.particles[i]; }, 0.3, 0.05) > 0.97);
 }
 
-TEST_CASE("images with an offset of 20 sigma are noticed, and --normalise subtracts it") {
+TEST_CASE("images with an offset of 20 sigma are noticed, and --normalise subtracts it", "[hosts]") {
   const Scene scene(32, 400);
   Stack stack = read_stack(scene.folder / "images.mrcs");
   double sum = 0, squares = 0;
@@ -341,7 +341,7 @@ TEST_CASE("images with an offset of 20 sigma are noticed, and --normalise subtra
   CHECK(scene.error("particles.star", "--no-ctf --normalise") < 0.06);
 }
 
-TEST_CASE("few particles get the kernel that is better for them") {
+TEST_CASE("few particles get the kernel that is better for them", "[hosts]") {
   const Scene scene(32, 60);
   const double best =
       scene.error("particles.star", "--no-ctf --reproducible --kernel linear --oversampling 2");
@@ -355,7 +355,7 @@ TEST_CASE("few particles get the kernel that is better for them") {
         std::string::npos);
 }
 
-TEST_CASE("aberrations that no contrast transfer goes with are named in warnings") {
+TEST_CASE("aberrations that no contrast transfer goes with are named in warnings", "[hosts]") {
   const Scene scene(16, 60);
   write_text(scene.folder / "bare.star", without(scene.with_optics(aberrations), "rlnDefocusU"));
   const Outcome outcome = run(scene.folder, reconstruct + " --star bare.star --out out.mrc");
@@ -1331,8 +1331,8 @@ struct TiltProject {
 
 } // namespace
 
-TEST_CASE(
-    "particles in RELION 5's tilt series are reconstructed as the same images with poses of their own") {
+TEST_CASE("particles in RELION 5's tilt series are reconstructed as the same images with poses of their own",
+          "[hosts]") {
   for (const bool matrices : {false, true}) {
     const TiltProject scene(matrices);
     const Particles read = read_particles(scene.folder / "optimisation_set.star", {.tilt_series = true});

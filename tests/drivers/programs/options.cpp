@@ -51,7 +51,7 @@ std::set<std::string> names_of_options(const std::string& text) {
 
 } // namespace
 
-TEST_CASE("help shows choices and defaults") {
+TEST_CASE("help shows choices and defaults", "[hosts]") {
   const TemporaryFolder folder;
   for (const auto& program : computing) {
     const std::string help = run_well(folder, program + " --help");
@@ -68,7 +68,7 @@ TEST_CASE("help shows choices and defaults") {
     CHECK(help.find(choice) != std::string::npos);
 }
 
-TEST_CASE("help wraps at the width of the terminal") {
+TEST_CASE("help wraps at the width of the terminal", "[hosts]") {
   const TemporaryFolder folder;
   for (const auto& program : computing)
     for (const std::size_t columns : {80, 120}) {
@@ -82,7 +82,7 @@ TEST_CASE("help wraps at the width of the terminal") {
     }
 }
 
-TEST_CASE("help has plain sentences and short lists") {
+TEST_CASE("help has plain sentences and short lists", "[hosts]") {
   const TemporaryFolder folder;
   for (const auto& program : all_programs()) {
     std::istringstream help(run_well(folder, "COLUMNS=10000 " + program + " --help"));
@@ -112,7 +112,7 @@ TEST_CASE("help has plain sentences and short lists") {
   }
 }
 
-TEST_CASE("options that pages name are options of the programs") {
+TEST_CASE("options that pages name are options of the programs", "[hosts]") {
   const TemporaryFolder folder;
   std::map<std::string, std::set<std::string>> options; // of every program, and of all
   for (const std::string& program : all_programs()) {

@@ -97,7 +97,7 @@ TEST_CASE("the STAR file beside the stack names its images and is read again", "
   CHECK(read_stack(scene.folder / "again.mrcs").values == read_stack(scene.folder / "out.mrcs").values);
 }
 
-TEST_CASE("--help names every option") {
+TEST_CASE("--help names every option", "[hosts]") {
   const TemporaryFolder folder;
   const std::string help = run_well(folder, project + " --help");
   for (const char* option : {"--map", "--star", "--out", "--ctf", "--noise", "--seed", "--kernel",

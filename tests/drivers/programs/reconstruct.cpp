@@ -551,7 +551,7 @@ TEST_CASE("--demo simulates and reconstructs its own particles") {
   CHECK(error_in_sphere(MrcReader(folder / "results/map.mrc").read_volume(), truth, 64) < 0.35);
 }
 
-TEST_CASE("--help names every option") {
+TEST_CASE("--help names every option", "[hosts]") {
   const TemporaryFolder folder;
   const std::string help = run_well(folder, reconstruct + " --help");
   for (const char* option : {"--star", "--out", "--reference", "--symmetry", "--ctf", "--no-ctf",

@@ -729,7 +729,7 @@ TEST_CASE("--demo simulates a scan, finds its axis and reconstructs it") {
     CHECK(fs::file_size(folder / "results" / name) > 0);
 }
 
-TEST_CASE("--help of bracewell-tomography names every option") {
+TEST_CASE("--help of bracewell-tomography names every option", "[hosts]") {
   const TemporaryFolder folder;
   const std::string help = run_well(folder, tomography + " --help");
   for (const char* option :
