@@ -107,6 +107,8 @@ extern "C" int open(const char* path, int flags, ...) {
   return result;
 }
 
+// Names of the C library and of MPI. NOLINTBEGIN(bugprone-reserved-identifier, readability-identifier-naming)
+
 // What these are called where the C library checks sizes and flags (_FORTIFY_SOURCE, as Ubuntu's compilers set it).
 extern "C" int __open_2(const char* path, int flags) { return open(path, flags); }
 
@@ -121,6 +123,7 @@ extern "C" int MPI_Abort(void* communicator, int code) {
   static auto* const real = original(&::MPI_Abort, "MPI_Abort");
   return real(communicator, code);
 }
+// NOLINTEND(bugprone-reserved-identifier, readability-identifier-naming)
 
 extern "C" int mkdir(const char* path, mode_t mode) {
   static auto* const real = original(&::mkdir, "mkdir");

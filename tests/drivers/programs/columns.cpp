@@ -460,7 +460,7 @@ std::vector<float> images_of(const Model& model, const std::vector<Gaussian>& ga
 }
 
 /// star_text with columns of optics changed, added, or (value empty) left out.
-std::string optics_with(std::string star, const Columns& columns) {
+std::string optics_with(const std::string& star, const Columns& columns) {
   std::vector<std::string> names{"rlnOpticsGroup",         "rlnOpticsGroupName",    "rlnVoltage",
                                  "rlnSphericalAberration", "rlnAmplitudeContrast",  "rlnImagePixelSize",
                                  "rlnImageSize",           "rlnImageDimensionality"};
@@ -796,8 +796,8 @@ TEST_CASE("findings in columns have their numbers and what to do", "[hosts]") {
   for (const auto& [name, angle] :
        {std::pair("rlnAngleRot", &Particle::rot), std::pair("rlnAngleTilt", &Particle::tilt),
         std::pair("rlnAnglePsi", &Particle::psi)})
-    radians = particles_with(radians, name, [&](std::size_t i) {
-      return std::to_string(scene.particles[i].*angle * std::numbers::pi / 180);
+    radians = particles_with(radians, name, [&, of = angle](std::size_t i) {
+      return std::to_string(scene.particles[i].*of * std::numbers::pi / 180);
     });
   said(radians, {"no angle is above 3.2", "degrees"});
   said(optics_with(scene.star, {{"rlnSphericalAberration", "-2.7"}}),
@@ -815,7 +815,7 @@ TEST_CASE("findings in images have their rows", "[hosts]") {
   const Model model;
   const auto images = images_of(model, scene.gaussians, scene.particles);
   const std::size_t pixels = model_box * model_box;
-  const auto said = [&](std::vector<float> changed, const std::vector<std::string>& words) {
+  const auto said = [&](const std::vector<float>& changed, const std::vector<std::string>& words) {
     write_stack(scene.folder / "images.mrcs", changed, model_box, model_box);
     write_text(scene.folder / "p.star", scene.star);
     expect_bad_input(scene.folder, reconstruct + " --strict --star p.star --out r.mrc", words);

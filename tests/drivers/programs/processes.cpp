@@ -356,7 +356,7 @@ TEST_CASE("--help and --version of several processes are said once; of one of th
     CHECK(run_well(folder, patient + as(3, program + " --help")) == help);
     CHECK(count_of(name, run_well(folder, patient + as(3, program + " --version"))) == 1);
     // The others have work to do, or a command line that is wrong; one of three for each program, as what ends them is common.
-    const std::string rest = rests[turn++ % rests.size()];
+    const std::string& rest = rests[turn++ % rests.size()];
     const Outcome outcome = run(folder, patient + as(1, program + " --help") + " : -n 2 " + program + rest);
     INFO(outcome.err);
     CHECK(outcome.code == 2);
