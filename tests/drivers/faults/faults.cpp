@@ -59,10 +59,15 @@ Function* original(Function*, const char* name) {
   return reinterpret_cast<Function*>(::dlsym(RTLD_NEXT, name));
 }
 
+/// The milliseconds of "KIND:COUNT", where FAULT is that kind.
+void sleep_for(const std::string& kind) {
+  if (const std::string count = target(kind); !count.empty())
+    ::usleep(1000 * static_cast<useconds_t>(std::stoi(count)));
+}
+
 /// On a slow disk.
 void linger() {
-  if (const std::string count = target("slow"); !count.empty())
-    ::usleep(1000 * static_cast<useconds_t>(std::stoi(count)));
+  sleep_for("slow");
   static std::atomic<unsigned> calls = 0;
   if (is("slow"))
     ::usleep(1000 * (5 * calls++ % 4));
@@ -118,8 +123,7 @@ extern "C" ssize_t __pread_chk(int descriptor, void* buffer, size_t size, off_t 
 
 // Open MPI's communicators are pointers, others' numbers: each is handed on as it comes.
 extern "C" int MPI_Abort(void* communicator, int code) {
-  if (const std::string count = target("lasting"); !count.empty())
-    ::usleep(1000 * static_cast<useconds_t>(std::stoi(count)));
+  sleep_for("lasting");
   static auto* const real = original(&::MPI_Abort, "MPI_Abort");
   return real(communicator, code);
 }

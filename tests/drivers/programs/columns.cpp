@@ -319,7 +319,7 @@ TEST_CASE("a magnification matrix distorts projections and is undone by reconstr
             refined, [&](std::size_t i) { return scene.particles[i]; }, 0.3, 0.05) > 0.97);
 }
 
-TEST_CASE("images with an offset of 20 sigma are noticed, and --normalise subtracts it", "[hosts]") {
+TEST_CASE("images with an offset of 20 sigma are noticed, and --normalise subtracts it") {
   const Scene scene(32, 400);
   Stack stack = read_stack(scene.folder / "images.mrcs");
   double sum = 0, squares = 0;
@@ -341,7 +341,7 @@ TEST_CASE("images with an offset of 20 sigma are noticed, and --normalise subtra
   CHECK(scene.error("particles.star", "--no-ctf --normalise") < 0.06);
 }
 
-TEST_CASE("few particles get the kernel that is better for them", "[hosts]") {
+TEST_CASE("few particles get the kernel that is better for them") {
   const Scene scene(32, 60);
   const double best =
       scene.error("particles.star", "--no-ctf --reproducible --kernel linear --oversampling 2");
@@ -1331,8 +1331,8 @@ struct TiltProject {
 
 } // namespace
 
-TEST_CASE("particles in RELION 5's tilt series are reconstructed as the same images with poses of their own",
-          "[hosts]") {
+TEST_CASE(
+    "particles in RELION 5's tilt series are reconstructed as the same images with poses of their own") {
   for (const bool matrices : {false, true}) {
     const TiltProject scene(matrices);
     const Particles read = read_particles(scene.folder / "optimisation_set.star", {.tilt_series = true});
