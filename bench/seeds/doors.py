@@ -368,9 +368,9 @@ def main():
 
     try:
         import torch_projectors as peer
-    except ImportError:
+    except (ImportError, OSError) as error:  # OSError: its library is for another torch
         peer = None
-        log("torch-projectors is not installed: its own code is not run.")
+        log(f"torch-projectors is not here, its own code is not run: {error}")
     modules = {"cells": ours, **({"peer cells": peer} if peer and "peer" in parts else {})}
     tasks = [("calls", lambda: {"calls": calls(bench, ours)}), ("cells", lambda: cells(bench, modules, sizes, log)),
              ("padding", lambda: {"padding": padding(bench, ours, counts, box, log)}),
