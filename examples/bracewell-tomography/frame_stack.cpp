@@ -50,7 +50,7 @@ FramePlace FramePlace::of(const std::string& name, const fs::path& home) {
   return {name};
 }
 
-FrameStack::FrameStack(const FramePlace& place, bool may_be_sinogram) : place_(place) {
+FrameStack::FrameStack(const FramePlace& place, FrameRole role) : place_(place) {
   if (is_mrc_name(place.file)) {
     mrc_.emplace(place.file), raw_.emplace(place.file);
     if (mrc_->header().axis_order != std::array{0, 1, 2})
@@ -59,22 +59,54 @@ FrameStack::FrameStack(const FramePlace& place, bool may_be_sinogram) : place_(p
   } else if (place.dataset.empty() && may_be_hdf5(place.file) && is_hdf5_name(place.file)) {
     throw InputError(place.file.string() + ": is HDF5, expected FILE:/DATASET");
   } else if (!place.dataset.empty()) {
-    hdf5_.emplace(place.file);
-    const Hdf5Shape shape = hdf5_->shape(place.dataset);
-    if (shape.size() != 3 || hdf5_elements(shape) == 0)
-      hdf5_->fail(place.dataset,
-                  may_be_sinogram
-                      ? "expected projections [angles, rows, width], found shape " + hdf5_text(shape)
-                      : "expected frames [any, rows, width], found shape " + hdf5_text(shape));
-    count_ = shape[0], rows_ = shape[1], width_ = shape[2];
-    blocks_.emplace(*hdf5_, place.dataset);
+    open_dataset(role);
   } else {
     tiff_.emplace(place.file);
-    sinogram_ = may_be_sinogram && tiff_->pages() == 1 && !tiff_->series();
+    sinogram_ = role == FrameRole::Projections && tiff_->pages() == 1 && !tiff_->series();
     count_ = sinogram_ ? tiff_->height() : tiff_->pages();
     rows_ = sinogram_ ? 1 : tiff_->height();
     width_ = tiff_->width();
   }
+}
+
+void FrameStack::open_dataset(FrameRole role) {
+  hdf5_.emplace(place_.file);
+  const Hdf5Shape shape = hdf5_->shape(place_.dataset);
+  const std::size_t rank = shape.size();
+  has_frames_ = rank == 3 || (rank == 2 && role != FrameRole::Beside);
+  has_rows_ = rank == 3 || (rank == 2 && role == FrameRole::Beside);
+  const bool is_known = rank == 3 || rank == 2 || (rank == 1 && role == FrameRole::BesideRow);
+  if (!is_known || hdf5_elements(shape) == 0)
+    hdf5_->fail(place_.dataset,
+                (role == FrameRole::Projections
+                     ? "expected projections [angles, rows, width] or a sinogram [angles, width]"
+                     : "expected frames [any, rows, width] or one frame [rows, width]") +
+                    (", found shape " + hdf5_text(shape)));
+  count_ = has_frames_ ? shape[0] : 1, rows_ = has_rows_ ? shape[rank - 2] : 1, width_ = shape[rank - 1];
+  blocks_.emplace(*hdf5_, place_.dataset);
+}
+
+Hdf5Slab FrameStack::slab(std::int64_t frame, std::int64_t frames, std::int64_t first,
+                          std::int64_t count) const {
+  Hdf5Slab result;
+  const auto add = [&](std::int64_t offset, std::int64_t number) {
+    result.offset.push_back(offset), result.count.push_back(number);
+  };
+  if (has_frames_)
+    add(frame, frames);
+  if (has_rows_)
+    add(first, count);
+  add(0, width_);
+  return result;
+}
+
+std::vector<std::int64_t> FrameStack::never_written() const {
+  if (!hdf5_)
+    return {};
+  std::vector<std::int64_t> numbers = hdf5_->never_written(place_.dataset);
+  if (!has_frames_ && !numbers.empty()) // a part of the one frame
+    numbers = {0};
+  return numbers;
 }
 
 StoredFormat FrameStack::format() const {
@@ -85,19 +117,22 @@ StoredFormat FrameStack::format() const {
 
 std::int64_t FrameStack::packed_rows() const {
   if (blocks_)
-    return blocks_->compressed_chunk().empty() ? 1 : blocks_->compressed_chunk()[1];
+    return blocks_->compressed_chunk().empty() || !has_rows_
+               ? 1
+               : blocks_->compressed_chunk()[has_frames_ ? 1 : 0];
   return mrc_ || sinogram_ || tiff_->stored_format() ? 1 : tiff_->rows_together();
 }
 
 std::int64_t FrameStack::packed_frames() const {
   constexpr std::int64_t few = 8; // pages
-  return blocks_ && !blocks_->compressed_chunk().empty() ? blocks_->compressed_chunk()[0] : few;
+  return blocks_ && has_frames_ && !blocks_->compressed_chunk().empty() ? blocks_->compressed_chunk()[0]
+                                                                        : few;
 }
 
 void FrameStack::read(std::int64_t frame, std::int64_t frames, std::int64_t first, std::int64_t count,
                       std::span<std::byte> bytes) const {
   if (blocks_)
-    return blocks_->read({{frame, first, 0}, {frames, count, width_}}, bytes);
+    return blocks_->read(slab(frame, frames, first, count), bytes);
   if (mrc_) {
     const std::int64_t row = width_ * bytes_of(format().type);
     const auto part = static_cast<std::size_t>(count * row);
@@ -116,7 +151,7 @@ void FrameStack::read(std::int64_t frame, std::int64_t frames, std::int64_t firs
 void FrameStack::read_floats(std::int64_t frame, std::int64_t frames, std::int64_t first, std::int64_t count,
                              std::span<float> values) const {
   if (hdf5_)
-    return hdf5_->read(place_.dataset, {{frame, first, 0}, {frames, count, width_}}, values);
+    return hdf5_->read(place_.dataset, slab(frame, frames, first, count), values);
   const auto part = static_cast<std::size_t>(count * width_);
   if (mrc_) {
     std::vector<float> image(static_cast<std::size_t>(rows_ * width_));

@@ -30,12 +30,19 @@ struct FramePlace {
 /// Whether a file can be HDF5: it is neither TIFF nor MRC by its name.
 bool may_be_hdf5(const std::filesystem::path& file);
 
+/// What frames are those of projections, and what a dataset is that has fewer dimensions than three.
+enum class FrameRole {
+  Projections, ///< [angles, width]: a sinogram, of whose rows each is a frame
+  Beside,      ///< flat or dark frames; [rows, width]: one frame
+  BesideRow    ///< flat or dark frames of one detector row; [any, width] or [width]
+};
+
 /// Frames [count, rows, width], open for reading: a dataset of HDF5, pages or files of TIFF, or images of MRC. A TIFF
-/// of a single page is a sinogram [angles, width], of whose rows each is a frame.
+/// of a single page is a sinogram [angles, width], where projections are asked for.
 class FrameStack {
 public:
   /// Throws InputError for what is missing or malformed.
-  FrameStack(const FramePlace& place, bool may_be_sinogram);
+  FrameStack(const FramePlace& place, FrameRole role);
   FrameStack(const FrameStack&) = delete;
 
   const FramePlace& place() const { return place_; }
@@ -58,11 +65,18 @@ public:
   /// The same as floats.
   void read_floats(std::int64_t frame, std::int64_t frames, std::int64_t first, std::int64_t count,
                    std::span<float> values) const;
+  /// Numbers of the frames that were never written to HDF5.
+  std::vector<std::int64_t> never_written() const;
 
 private:
+  void open_dataset(FrameRole role);
+  /// The same rows of the same frames in the dimensions that the dataset has.
+  Hdf5Slab slab(std::int64_t frame, std::int64_t frames, std::int64_t first, std::int64_t count) const;
+
   FramePlace place_;
   std::int64_t count_ = 0, rows_ = 0, width_ = 0;
   bool sinogram_ = false;
+  bool has_frames_ = true, has_rows_ = true; ///< dimensions of the dataset
   std::optional<Hdf5Reader> hdf5_;
   std::optional<Hdf5Blocks> blocks_;
   std::optional<TiffReader> tiff_;

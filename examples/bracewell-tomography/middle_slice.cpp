@@ -5,6 +5,8 @@
 #include "bracewell-tomography/align.hpp"
 #include "bracewell-tomography/output.hpp"
 #include "bracewell-tomography/placement.hpp"
+#include "bracewell-tomography/seen_columns.hpp"
+#include "bracewell-tomography/sinogram_checks.hpp"
 #include "bracewell-tomography/wave_fit.hpp"
 #include "common/input_error.hpp"
 #include "common/memory_limit.hpp"
@@ -20,6 +22,7 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <iterator>
 #include <limits>
 #include <numbers>
 #include <numeric>
@@ -29,26 +32,6 @@
 
 namespace Bracewell::Examples {
 namespace {
-
-/// Says where the object is wider than the detector: the outermost columns see it.
-void check_width(const Job& job, const DeviceView<float**>& sinogram, Provenance& provenance) {
-  const auto values = values_on_host(sinogram);
-  std::vector<double> columns(size(job.width)); // means over the angles
-  for (std::size_t p = 0; p < values.extent(0); ++p)
-    for (std::size_t x = 0; x < columns.size(); ++x)
-      columns[x] += values(p, x) / double(values.extent(0));
-  const std::size_t some = std::max<std::size_t>(1, columns.size() / 50);
-  const auto mean = [&](auto begin) {
-    return std::accumulate(begin, begin + std::ptrdiff_t(some), 0.0) / double(some);
-  };
-  const double edge = std::max(mean(columns.begin()), mean(columns.end() - std::ptrdiff_t(some))),
-               largest = *std::ranges::max_element(columns);
-  if (edge > 0.2 * largest)
-    provenance.assume(
-        job.scan.path().string() + ": the object goes on beyond the detector, as the attenuation at " +
-        "its edge is " + shortest(std::round(100 * edge / largest)) +
-        " % of the largest: slices are wrong by a smooth background; where the edge sees air, use --air");
-}
 
 /// Sinogram [1, angles, width] of a row.
 void read_sinogram(const Space& space, const Job& job, const Stripes& stripes,
@@ -118,59 +101,6 @@ void write_views(const std::filesystem::path& path, const Scan& scan, const View
   const std::vector<TextColumn> columns{{"angle_degrees", degrees}, {"shift_pixels", shifts}};
   write_text_table(path, columns);
 }
-
-/// A sinogram on the host.
-struct HostSinogram {
-  std::vector<float> values;
-  std::size_t count, width;
-
-  explicit HostSinogram(const DeviceView<float**>& sinogram)
-      : values(sinogram.size()), count(sinogram.extent(0)), width(sinogram.extent(1)) {
-    copy_values(host_view(values), Part<const float*>(sinogram.data(), sinogram.size()));
-  }
-  const float* row(std::size_t p) const { return values.data() + p * width; }
-};
-
-/// Columns that see the object now and then, and air on either side of them.
-struct SeenColumns {
-  std::vector<double> means;                         ///< over all views
-  std::size_t begin = 0, end, left_end, right_begin; ///< of the object and of air
-  double left, right;                                ///< means of air
-  double scatter = 0; ///< variance of columns of air, which is the same in all views
-
-  explicit SeenColumns(const HostSinogram& sinogram) : means(sinogram.width), end(sinogram.width) {
-    const std::size_t width = sinogram.width, some = std::max<std::size_t>(1, width / 50);
-    for (std::size_t p = 0; p < sinogram.count; ++p)
-      for (std::size_t x = 0; x < width; ++x)
-        means[x] += double(sinogram.row(p)[x]) / double(sinogram.count);
-    // The object by means of some: columns beyond add noise alone, with a long lever.
-    const double least = std::min(mean(0, some), mean(width - some, width));
-    double most = least;
-    for (std::size_t x = 0; x + some <= width; ++x)
-      most = std::max(most, mean(x, x + some));
-    while (begin + some < end && mean(begin, begin + some) < least + 0.02 * (most - least))
-      ++begin;
-    while (begin + some < end && mean(end - some, end) < least + 0.02 * (most - least))
-      --end;
-    begin -= std::min(begin, some), end = std::min(width, end + some);
-    left_end = std::max(some, begin), right_begin = std::min(width - some, end);
-    left = mean(0, left_end), right = mean(right_begin, width);
-    for (std::size_t x = 0; x < width; ++x)
-      if (x < left_end || x >= right_begin)
-        scatter += std::pow(means[x] - air(x), 2) / double(left_end + width - right_begin);
-  }
-
-  /// The attenuation of air, which goes evenly from one side to the other.
-  double air(std::size_t x) const {
-    return left + (right - left) * double(x) / double(std::max<std::size_t>(1, means.size() - 1));
-  }
-
-private:
-  double mean(std::size_t first, std::size_t last) const {
-    return std::accumulate(means.begin() + std::ptrdiff_t(first), means.begin() + std::ptrdiff_t(last), 0.0) /
-           double(std::max<std::size_t>(1, last - first));
-  }
-};
 
 /// Where the axis is by the centres of mass of the views, which go along with centre + a cos + b sin of the angle.
 struct MassFit {
@@ -242,6 +172,27 @@ double fit_pair(const HostSinogram& sinogram, const std::vector<double>& angles)
   return best;
 }
 
+/// The columns of a sinogram that the beam reaches, and the number of the first of them.
+struct LitColumns {
+  DeviceView<float**> values;
+  double first = 0;
+
+  LitColumns(const Space& space, const Job& job, const DeviceView<float**>& sinogram) : values(sinogram) {
+    if (!job.lit)
+      return;
+    std::size_t begin = 0, end = sinogram.extent(1);
+    while (begin < end && !job.sees(std::int64_t(begin)))
+      ++begin;
+    while (begin < end && !job.sees(std::int64_t(end - 1)))
+      --end;
+    const auto part = Kokkos::subview(sinogram, Kokkos::ALL, std::pair<std::size_t, std::size_t>(begin, end));
+    values = allocate<DeviceView<float**>>("lit", part.extent(0), part.extent(1));
+    Kokkos::deep_copy(space, values, part);
+    space.fence("Bracewell::examples::lit_columns");
+    first = double(begin);
+  }
+};
+
 /// Whether values are finite and differ, so that there may be an axis.
 bool shows_something(const HostSinogram& sinogram) {
   const auto [low, high] = std::ranges::minmax_element(sinogram.values);
@@ -250,12 +201,12 @@ bool shows_something(const HostSinogram& sinogram) {
 
 /// Where the axis is, to a pixel or two, in a small part of the time that find_axis takes: for a first picture. Nothing where
 /// nothing is seen.
-std::optional<double> guess_axis(const Space& space, const Job& job, const DeviceView<float**>& sinogram) {
-  const HostSinogram host(sinogram);
+std::optional<double> guess_axis(const Space& space, const Job& job, const LitColumns& lit) {
+  const HostSinogram host(lit.values);
   if (!shows_something(host) || job.scan.is_tilt_series())
     return {};
   if (const MassFit mass = fit_mass(host, job.scan.angles()); mass.is_sound)
-    return mass.centre;
+    return lit.first + mass.centre;
   constexpr std::size_t few = 256;
   const std::size_t bin = std::max<std::size_t>(1, host.width / few), columns = host.width / bin,
                     step = std::max<std::size_t>(1, host.count / few);
@@ -271,24 +222,28 @@ std::optional<double> guess_axis(const Space& space, const Job& job, const Devic
   }
   const auto coarse = allocate<DeviceView<float**>>("coarse", angles.size(), columns);
   copy_values(Part<float*>(coarse.data(), coarse.size()), host_view(values));
-  return (find_centre(space, coarse, angles) + 0.5) * double(bin) - 0.5;
+  return lit.first + (find_centre(space, coarse, angles) + 0.5) * double(bin) - 0.5;
 }
 
 std::string in_hundredths(double value) { return shortest(std::round(100 * value) / 100); }
 
 /// Says where the axis goes along the rows by their centres of mass, and how the detector is rolled then.
-void check_roll(const Job& job, const DeviceView<float**>& sinogram, const RowReader& row_of,
+void check_roll(const Space& space, const Job& job, const LitColumns& lit, const RowReader& row_of,
                 Provenance& provenance) {
   const std::int64_t reach = job.slices / 3;
   if (reach < 1 || !row_of || job.scan.is_tilt_series())
     return;
-  const MassFit middle = fit_mass(HostSinogram(sinogram), job.scan.angles());
+  const auto fit = [&](const LitColumns& columns) {
+    MassFit result = fit_mass(HostSinogram(columns.values), job.scan.angles());
+    result.centre += columns.first;
+    return result;
+  };
+  const MassFit middle = fit(lit);
   if (!middle.is_sound)
     return;
   MassFit fits[2];
   for (const int side : {0, 1}) {
-    fits[side] =
-        fit_mass(HostSinogram(row_of(job.middle_row() + (side == 0 ? -reach : reach))), job.scan.angles());
+    fits[side] = fit(LitColumns(space, job, row_of(job.middle_row() + (side == 0 ? -reach : reach))));
     if (!fits[side].is_sound)
       return;
   }
@@ -330,31 +285,34 @@ bool agree(const Job& job, double a, double b) { return std::abs(a - b) < std::m
 
 /// The axis by the wedge of the sinogram's spectrum: near the centre of mass where that is sound and the two agree, else in the
 /// middle half of the detector, else in nearly all of it. Throws InputError where there is none.
-double axis_by_spectrum(const Space& space, const Job& job, const DeviceView<float**>& sinogram,
-                        const MassFit& mass, Progress& progress) {
-  const double last_pixel = job.width - 1;
+double axis_by_spectrum(const Space& space, const Job& job, const LitColumns& lit, const MassFit& mass,
+                        Progress& progress) {
+  const auto width = static_cast<int>(lit.values.extent(1));
+  const double first_pixel = lit.first, last_pixel = lit.first + width - 1;
   std::int64_t shown = 0;
   const auto wedge = [&](double first, double last) {
-    return find_centre(
-        space, sinogram, job.scan.angles(),
-        {.first = std::max(0., first), .last = std::min(last_pixel, last), .progress = [&](double share) {
-           progress.add(std::max<std::int64_t>(0, std::int64_t(100 * share) - shown));
-           shown = std::max(shown, std::int64_t(100 * share));
-         }});
+    return lit.first +
+           find_centre(space, lit.values, job.scan.angles(),
+                       {.first = std::max(first_pixel, first) - lit.first,
+                        .last = std::min(last_pixel, last) - lit.first,
+                        .progress = [&](double share) {
+                          progress.add(std::max<std::int64_t>(0, std::int64_t(100 * share) - shown));
+                          shown = std::max(shown, std::int64_t(100 * share));
+                        }});
   };
   const auto ends_at = [&](double value, double first, double last) {
-    return (value < first + 1 && first > 0) || (value > last - 1 && last < last_pixel);
+    return (value < first + 1 && first > first_pixel) || (value > last - 1 && last < last_pixel);
   };
-  const double near = std::max(4., 0.01 * job.width), quarter = job.width / 4;
+  const double near = std::max(4., 0.01 * width), quarter = width / 4;
   if (mass.is_sound)
     if (const double spectrum = wedge(mass.centre - near, mass.centre + near);
         agree(job, spectrum, mass.centre))
       return spectrum;
-  double first = job.width / 2 - quarter, last = job.width / 2 + quarter;
+  double first = lit.first + width / 2 - quarter, last = lit.first + width / 2 + quarter;
   double spectrum = wedge(first, last);
   if (!ends_at(spectrum, first, last))
     return spectrum;
-  first = 0.02 * last_pixel, last = 0.98 * last_pixel;
+  first = lit.first + 0.02 * (width - 1), last = lit.first + 0.98 * (width - 1);
   spectrum = wedge(first, last);
   if (ends_at(spectrum, first, last) && !mass.is_sound)
     throw InputError(job.scan.path().string() +
@@ -373,8 +331,8 @@ struct Axis {
 
 /// Takes a witness, after a third one: opposite views of a whole turn, or the first and the last view where the spectrum and
 /// the centre of mass do not agree.
-Axis choose_axis(const Space& space, const Job& job, const DeviceView<float**>& sinogram,
-                 const HostSinogram& host, const MassFit& mass, double spectrum, bool whole_turn) {
+Axis choose_axis(const Space& space, const Job& job, const LitColumns& lit, const HostSinogram& host,
+                 const MassFit& mass, double spectrum, bool whole_turn) {
   Axis axis{.centre = spectrum,
             .text = "by the sinogram's spectrum at " + in_hundredths(spectrum),
             .places = {spectrum}};
@@ -382,7 +340,7 @@ Axis choose_axis(const Space& space, const Job& job, const DeviceView<float**>& 
     axis.text += ", by the centre of mass at " + in_hundredths(mass.centre);
   if (whole_turn) {
     // They see what turns about the axis, and nothing else: a drift of the brightness or the edge of the detector are none.
-    const double opposite = find_overlap(space, sinogram, job.scan.angles());
+    const double opposite = lit.first + find_overlap(space, lit.values, job.scan.angles());
     axis.text += ", by opposite views at " + in_hundredths(opposite);
     const bool as_spectrum = agree(job, opposite, spectrum),
                as_mass = mass.is_sound && agree(job, opposite, mass.centre);
@@ -391,7 +349,7 @@ Axis choose_axis(const Space& space, const Job& job, const DeviceView<float**>& 
     axis.centre = alone && mass.is_sound && agree(job, spectrum, mass.centre) ? spectrum : opposite;
     axis.places.push_back(opposite);
   } else if (mass.is_sound && !agree(job, spectrum, mass.centre)) {
-    const double opposite = fit_pair(host, job.scan.angles());
+    const double opposite = lit.first + fit_pair(host, job.scan.angles());
     axis.text += ", by the first and the last view at " + in_hundredths(opposite);
     axis.is_agreed = false;
     const double of_spectrum = std::abs(spectrum - opposite), of_mass = std::abs(mass.centre - opposite);
@@ -409,25 +367,26 @@ Axis choose_axis(const Space& space, const Job& job, const DeviceView<float**>& 
 /// The axis by three witnesses: the wedge of the sinogram's spectrum, near the centre of mass where the detector saw all of
 /// the object; this centre of mass; and opposite views, over a whole turn all of them. Says how well they agree. Throws
 /// InputError where there is none.
-double find_axis(const Space& space, const Job& job, const DeviceView<float**>& sinogram,
-                 Provenance& provenance, std::vector<double>& places) {
+double find_axis(const Space& space, const Job& job, const LitColumns& lit, Provenance& provenance,
+                 std::vector<double>& places) {
   const std::vector<double>& angles = job.scan.angles();
   const std::string file = job.scan.path().string();
-  const HostSinogram host(sinogram);
+  const HostSinogram host(lit.values);
   if (!shows_something(host)) {
     const auto [low, high] = std::ranges::minmax_element(host.values);
     throw InputError(file + ": the axis is not found, as row " + std::to_string(job.middle_row()) +
                      (*high > *low ? " has values that are not finite" : " has the same value everywhere") +
                      "; use --centre");
   }
-  const MassFit mass = fit_mass(host, angles);
+  MassFit mass = fit_mass(host, angles);
+  mass.centre += lit.first;
   const auto [least, most] = std::ranges::minmax(angles);
   if (job.scan.is_tilt_series() && most - least < 170 * degree)
     return axis_of_tilts(job, mass, provenance);
   Progress progress("searching the axis", "parts", 100);
-  const double spectrum = axis_by_spectrum(space, job, sinogram, mass, progress);
+  const double spectrum = axis_by_spectrum(space, job, lit, mass, progress);
   const bool whole_turn = most - least > 350 * degree && angles.size() >= 16;
-  Axis axis = choose_axis(space, job, sinogram, host, mass, spectrum, whole_turn);
+  Axis axis = choose_axis(space, job, lit, host, mass, spectrum, whole_turn);
   if (!axis.is_agreed) {
     provenance.assume(file + ": the axis is " + axis.text + ", of which " + in_hundredths(axis.centre) +
                       " is taken: look at the picture of these (_axis), or at --try-centres");
@@ -473,8 +432,9 @@ MiddleSlice look_at_middle(const Space& space, const Job& job, const DeviceView<
                            const RowReader& row_of, const ShowSlice& show, Provenance& provenance,
                            Timings& timings) {
   const RunOptions& options = job.options;
+  const LitColumns lit(space, job, sinogram);
   if (!options.half_acquisition && !options.laminography)
-    check_width(job, sinogram, provenance);
+    check_sinogram(job, lit.values, std::size_t(lit.first), provenance);
   check_size(options, place_of(job, axis_or_widest(job)), provenance);
   if (options.centre && !(*options.centre >= 0 && *options.centre <= job.width - 1))
     provenance.assume("--centre " + shortest(*options.centre) + ": lies outside of the detector's " +
@@ -485,18 +445,18 @@ MiddleSlice look_at_middle(const Space& space, const Job& job, const DeviceView<
     timings.phase("search the axis");
   const bool by_witnesses = !options.centre && !options.half_acquisition;
   if (!options.centre && options.half_acquisition)
-    found.centre = find_overlap(space, sinogram, job.scan.angles());
+    found.centre = lit.first + find_overlap(space, lit.values, job.scan.angles());
   else if (by_witnesses) {
-    if (const std::optional<double> guess = guess_axis(space, job, sinogram))
+    if (const std::optional<double> guess = guess_axis(space, job, lit))
       show({.centre = *guess, .attenuation = found.attenuation});
-    found.centre = find_axis(space, job, sinogram, provenance, found.places);
+    found.centre = find_axis(space, job, lit, provenance, found.places);
   }
   // Whatever the others compute on.
   found.centre = sum_over_processes(is_first_process() ? found.centre : 0);
   found.attenuation = sum_over_processes(is_first_process() ? found.attenuation : 0);
   show(found);
   if (by_witnesses)
-    check_roll(job, sinogram, row_of, provenance);
+    check_roll(space, job, lit, row_of, provenance);
   if (!options.centre && options.half_acquisition)
     provenance.took(job.scan.path(), "the rotation axis at pixel " + shortest(found.centre));
   if (!options.density_weights && !angle_weights(options, job.scan.angles()).empty())
@@ -521,9 +481,10 @@ namespace {
 /// A detector row of all views as it is stored, [angles, width], and what of it is no data.
 struct StoredRow {
   std::int64_t row, width, count;
-  std::vector<float> values, dark, faint; ///< the last two [width]: no light, and 1 % of the light
-  float limit;                            ///< of the type
-  std::int64_t dark_flats = 0;            ///< columns whose flat frames are not above the dark ones
+  std::vector<float> values, dark, light,
+      faint;                   ///< the last three [width]: no light, all of it above that, and 1 % of it
+  float limit;                 ///< of the type
+  std::int64_t dark_flats = 0; ///< columns whose flat frames are not above the dark ones
 
   StoredRow(const Space& space, const Job& job, std::int64_t row_)
       : row(row_), width(job.scan.width()), count(job.angles() * width), values(size(count)),
@@ -540,7 +501,7 @@ struct StoredRow {
     copy_values(host_view(values), Part<const float*>(floats.data(), floats.size()));
     if (job.scan.has_dark())
       job.scan.read_dark(row, 1, dark);
-    std::vector<float> light(size(width), 0.F); // above dark
+    light.assign(size(width), 0.F);
     if (job.scan.has_flat()) {
       job.scan.read_flat(0, row, 1, light);
       for (std::size_t x = 0; x < light.size(); ++x)
@@ -561,6 +522,23 @@ struct StoredRow {
   }
   bool is_finite(std::int64_t i) const { return std::isfinite(values[size(i)]); }
   bool has_light(std::int64_t i) const { return values[size(i)] > faint[size(i % width)]; }
+  /// What one column in ten is above, of those whose flat frames are finite.
+  float usual_light() const {
+    std::vector<float> sorted;
+    std::ranges::copy_if(light, std::back_inserter(sorted), [](float value) { return std::isfinite(value); });
+    if (sorted.empty())
+      return 0;
+    const auto place = sorted.begin() + std::ptrdiff_t(sorted.size() * 9 / 10);
+    std::ranges::nth_element(sorted, place);
+    return *place;
+  }
+  /// Values of a column that are not above dark.
+  std::int64_t dark_values(std::int64_t x) const {
+    std::int64_t number = 0;
+    for (std::int64_t i = x; i < count; i += width)
+      number += values[size(i)] <= dark[size(x)];
+    return number;
+  }
 
 private:
   /// The median over the views of what one pixel in twenty is above: the light where there are no flat frames.
@@ -602,7 +580,7 @@ struct NoData {
   bool is_frame(std::int64_t width) const { return 2 * lost > width || 10 * all() > 9 * width; }
 };
 
-/// Values that are no data.
+/// Values of the columns that see the beam which are no data.
 struct InvalidValues {
   std::int64_t not_finite = 0, saturated = 0, without_light = 0;
   std::vector<std::int64_t> of_columns;
@@ -611,6 +589,8 @@ struct InvalidValues {
     for (std::size_t i = 0; i < row.values.size(); ++i) {
       const std::size_t x = i % of_columns.size();
       const auto at = static_cast<std::int64_t>(i);
+      if (!job.is_lit(std::int64_t(x)))
+        continue;
       const bool is_saturated = row.is_saturated(at), is_finite = row.is_finite(at),
                  is_dark = job.logarithm && row.values[i] <= row.dark[x];
       not_finite += !is_finite, saturated += is_finite && is_saturated, without_light += is_finite && is_dark;
@@ -672,6 +652,48 @@ bool drop_frames(const StoredRow& seen, Job& job, Provenance& provenance) {
   return true;
 }
 
+/// Finds the columns at the ends that the beam does not reach: the flat frames have no light there, or less than a twentieth of
+/// what they have elsewhere, of which nothing is left in one view of a hundred. They say nothing from here on.
+void find_lit_columns(const StoredRow& row, Job& job, Provenance& provenance) {
+  if (!job.scan.has_flat() || row.has_swapped_flats())
+    return;
+  const float little = row.usual_light() / 20;
+  const auto is_unlit = [&](std::int64_t x) {
+    return !(row.light[size(x)] > 0) || // or not a number
+           (row.light[size(x)] < little && 100 * row.dark_values(x) > job.angles());
+  };
+  const std::int64_t bin = job.options.binning;
+  const IndexRange all{bin * job.columns.begin, bin * job.columns.end};
+  const auto last_unlit = [&](std::int64_t from, std::int64_t step) { // over hot columns among them
+    constexpr std::int64_t gap = 2;
+    std::int64_t found = from - step;
+    for (std::int64_t x = from; x >= all.begin && x < all.end && std::abs(x - found) <= gap + 1; x += step)
+      found = is_unlit(x) ? x : found;
+    return found;
+  };
+  std::int64_t begin = last_unlit(all.begin, 1) + 1, end = last_unlit(all.end - 1, -1);
+  // Nor the half-shade beside them, whose noise would stand for all of them.
+  while (begin > all.begin && begin < end && row.light[size(begin)] < little)
+    ++begin;
+  while (end < all.end && begin < end && row.light[size(end - 1)] < little)
+    --end;
+  const std::int64_t unlit = begin - all.begin + all.end - std::max(begin, end);
+  if (unlit == 0)
+    return;
+  job.lit = {begin, std::max(begin, end)};
+  const std::string remedy = begin < end ? "--columns " + std::to_string((begin + bin - 1) / bin) + ":" +
+                                               std::to_string(end / bin) + " goes on without them"
+                                         : "are --flat and --dark right?";
+  provenance.unusable(
+      {.file = job.scan.path().string(),
+       .count = unlit,
+       .of = all.end - all.begin,
+       .what = "columns",
+       .why = "at the ends of row " + std::to_string(row.row) + " have no light in the flat frames",
+       .done = "the next column that has some stands for them; " + remedy,
+       .remedy = remedy});
+}
+
 /// Least and largest value of a row that are finite.
 std::pair<float, float> range_of(const StoredRow& row) {
   float least = std::numeric_limits<float>::infinity(), most = -least;
@@ -709,8 +731,9 @@ void check_values(const Space& space, Job& job, std::int64_t more, Provenance& p
   if (drop_frames(stored, job, provenance))
     stored = StoredRow(space, job, row);
   require_contrast(space, job, stored);
+  find_lit_columns(stored, job, provenance);
   const InvalidValues invalid(job, stored);
-  job.has_invalid = invalid.all() > 0;
+  job.has_invalid = invalid.all() > 0 || job.lit;
   for (std::int64_t part = 0; !job.has_invalid && part < more; ++part) {
     const std::int64_t other = job.rows.begin + (2 * part + 1) * job.slices / (2 * more);
     job.has_invalid = InvalidValues(job, StoredRow(space, job, job.options.binning * other)).all() > 0;
@@ -756,7 +779,7 @@ void check_flats(const Job& job, Provenance& provenance) {
   const Means means(job, job.middle_row(), 1);
   std::size_t below = 0;
   for (std::size_t i = 0; i < means.dark.size(); ++i)
-    below += means.flat[i] <= means.dark[i];
+    below += job.sees(std::int64_t(i)) && !(means.flat[i] > means.dark[i]);
   if (20 * below > means.dark.size())
     provenance.assume(job.scan.path().string() + ": flat frames are not above dark ones in " +
                       std::to_string(below) + " of " + std::to_string(means.dark.size()) + " pixels of row " +

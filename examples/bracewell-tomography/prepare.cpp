@@ -196,6 +196,9 @@ Means::Means(const Job& job, std::int64_t first, std::int64_t count) {
     job.scan.read_dark(first * bin, count * bin, raw);
     append(dark);
   }
+  for (std::size_t i = 0; job.lit && i < flat.size(); ++i)
+    if (!job.sees(std::int64_t(i) % job.width))
+      flat[i] = dark.empty() ? 0 : dark[i % dark.size()];
 }
 
 Normalise::Normalise(const Space& space, const Job& job, const Means& means, std::int64_t of_means,

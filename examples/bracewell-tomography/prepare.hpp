@@ -26,6 +26,7 @@ struct Job {
   bool logarithm;              ///< of transmission; false: values are attenuation already
   bool has_invalid =
       false; ///< some values of the rows that were looked at are no data: masks are kept of all
+  std::optional<IndexRange> lit = {}; ///< columns of the stored rows that the beam reaches; none: all
 
   Job(const RunOptions& options, Provenance& provenance);
 
@@ -34,6 +35,17 @@ struct Job {
 
   /// Whether those who ask for masks get any: stripes and iterations.
   bool has_masks() const { return has_invalid && (options.stripes || options.solver); }
+  /// Whether the beam reaches a column of the stored rows that --columns takes.
+  bool is_lit(std::int64_t stored) const {
+    const IndexRange range =
+        lit.value_or(IndexRange{options.binning * columns.begin, options.binning * columns.end});
+    return stored >= range.begin && stored < range.end;
+  }
+  /// Whether it reaches all of a column of the sinograms.
+  bool sees(std::int64_t column) const {
+    const std::int64_t first = options.binning * (columns.begin + column);
+    return is_lit(first) && is_lit(first + options.binning - 1);
+  }
   std::int64_t angles() const { return std::int64_t(scan.angles().size()); }
   std::int64_t middle_row() const { return rows.begin + middle; }
   /// Of all projections, as they are stored.

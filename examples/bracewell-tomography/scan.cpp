@@ -82,7 +82,7 @@ Scan::Scan(const ScanOptions& options, Provenance& provenance) : options_(option
   const bool is_hdf5 =
       may_be_hdf5(options_.file) && options_.file.string().find_first_of("*?[") == std::string::npos;
   const FramePlace place = is_hdf5 ? FramePlace::of(options_.data, options_.file) : FramePlace{options_.file};
-  stack_ = std::make_shared<const FrameStack>(place, true);
+  stack_ = std::make_shared<const FrameStack>(place, FrameRole::Projections);
   if (stack_->mrc())
     provenance.assume(stack_->mrc()->warnings().empty() ? std::vector<std::string>{} : [&] {
       std::vector<std::string> warnings = stack_->mrc()->warnings();
@@ -249,7 +249,8 @@ void Scan::open_frames(FrameKind kind, const std::string& name, const std::strin
   frames = {};
   if (name.empty())
     return;
-  frames.stack = std::make_shared<const FrameStack>(place, false);
+  frames.stack =
+      std::make_shared<const FrameStack>(place, rows() == 1 ? FrameRole::BesideRow : FrameRole::Beside);
   const FrameStack& stack = *frames.stack;
   const auto sets = std::int64_t(times.size());
   if (stack.rows() != rows() || stack.width() != width())
@@ -260,7 +261,7 @@ void Scan::open_frames(FrameKind kind, const std::string& name, const std::strin
     throw InputError(path().string() + ": expected a multiple of " + std::to_string(sets) +
                      " frames without object, as many at every time of --flat-at, found " +
                      std::to_string(stack.count()));
-  const Numbers unwritten = stack.hdf5() ? stack.hdf5()->never_written(place.dataset) : Numbers();
+  const Numbers unwritten = stack.never_written();
   std::int64_t written = 0; // of a time
   for (std::int64_t frame = 0, of_time = stack.count() / sets; frame < stack.count(); ++frame) {
     const bool valid = !std::ranges::binary_search(unwritten, frame);
@@ -274,6 +275,66 @@ void Scan::open_frames(FrameKind kind, const std::string& name, const std::strin
   }
 }
 
+double Scan::brightness(const Frames& frames, std::int64_t number) const {
+  std::vector<float> row(static_cast<std::size_t>(width()));
+  frames.stack->read_floats(number, 1, rows() / 2, 1, row);
+  std::vector<double> values;
+  for (const float value : row)
+    if (std::isfinite(value))
+      values.push_back(value);
+  return values.empty() ? 0 : median(values);
+}
+
+std::int64_t Scan::choose_frames(FrameKind kind, const std::vector<std::vector<ScanFrame>>& sets,
+                                 const std::vector<std::vector<double>>& values, double most,
+                                 Provenance& provenance) {
+  const bool is_flat = kind == FrameKind::Flat;
+  Frames& frames = is_flat ? flat_ : dark_;
+  std::int64_t count = 0;
+  Numbers left_out;
+  for (std::size_t k = 0; k < sets.size(); ++k) {
+    if (sets[k].empty())
+      continue;
+    Numbers set, kept, others;
+    const double middle = median(values[k]);
+    for (std::size_t i = 0; i < sets[k].size(); ++i) {
+      set.push_back(sets[k][i].place);
+      const bool differs = std::abs(values[k][i] - middle) > most;
+      (sets[k].size() > 2 && most > 0 && differs ? others : kept).push_back(set.back());
+    }
+    if (3 * others.size() <= set.size()) { // few, which something went wrong with
+      left_out.insert(left_out.end(), others.begin(), others.end());
+      for (ScanFrame* const frame : all(kind))
+        frame->valid = frame->valid && std::ranges::find(others, frame->place) == others.end();
+      set = kept;
+    } else {
+      provenance.assume(frames.stack->place().text() + ": " + std::to_string(others.size()) + " of " +
+                        std::to_string(set.size()) + (is_flat ? " flat" : " dark") +
+                        " frames differ in brightness from the others: all are averaged" +
+                        (is_flat ? "; --flat-at says when they were taken" : ""));
+    }
+    frames.sets.push_back(set);
+    count += std::int64_t(set.size());
+  }
+  if (!left_out.empty())
+    provenance.assume(frames.stack->place().text() + ": " + (is_flat ? "flat" : "dark") + " frame" +
+                      (left_out.size() > 1 ? "s " : " ") + listed(left_out) +
+                      (left_out.size() > 1 ? " are" : " is") +
+                      " left out: other frames have another brightness");
+  keep_means(frames);
+  return count;
+}
+
+void Scan::keep_means(Frames& frames) const {
+  if (frames.sets.empty() || frames.stack->hdf5())
+    return;
+  const auto pixels = std::size_t(rows() * width());
+  std::vector<float> means(frames.sets.size() * pixels);
+  for (std::size_t k = 0; k < frames.sets.size(); ++k)
+    read_mean(frames, std::int64_t(k), 0, rows(), std::span(means).subspan(k * pixels, pixels));
+  frames.means = std::move(means);
+}
+
 /// Leaves out flat and dark frames whose brightness is not that of the others: the shutter was closed, or open.
 void Scan::check_frames(Provenance& provenance) {
   leave_out(FrameKind::Flat, options_.leave_out_flats, "--leave-out-flats", provenance);
@@ -283,69 +344,22 @@ void Scan::check_frames(Provenance& provenance) {
                      std::to_string(options_.flat_at.size()) +
                      " times of --flat-at, and projections between them, found flat frames of " +
                      std::to_string(sets[0].size()) + (sets[0].size() == 1 ? " time" : " times"));
-  const auto brightness = [&](const Frames& frames, std::int64_t number) {
-    std::vector<float> row(static_cast<std::size_t>(width()));
-    frames.stack->read_floats(number, 1, rows() / 2, 1, row);
-    std::vector<double> values;
-    for (const float value : row)
-      if (std::isfinite(value))
-        values.push_back(value);
-    return values.empty() ? 0 : median(values);
-  };
   std::vector<std::vector<double>> values[2];
   double typical[2] = {0, 0};
-  Frames* const kinds[] = {&flat_, &dark_};
   for (int kind = 0; kind < 2; ++kind) {
     std::vector<double> together;
     for (const auto& set : sets[kind]) {
       values[kind].emplace_back();
       for (const ScanFrame& frame : set)
-        values[kind].back().push_back(brightness(*kinds[kind], frame.place));
+        values[kind].back().push_back(brightness(kind == 0 ? flat_ : dark_, frame.place));
       together.insert(together.end(), values[kind].back().begin(), values[kind].back().end());
     }
     typical[kind] = together.empty() ? 0 : median(together);
   }
   const double contrast = typical[0] - typical[1];
-  std::int64_t counts[2] = {0, 0};
-  for (int kind = 0; kind < 2; ++kind) {
-    Numbers left_out;
-    for (std::size_t k = 0; k < sets[kind].size(); ++k) {
-      if (sets[kind][k].empty())
-        continue;
-      Numbers set, kept, others;
-      const double middle = median(values[kind][k]), most = (kind == 0 ? 0.2 : 0.05) * contrast;
-      for (std::size_t i = 0; i < sets[kind][k].size(); ++i) {
-        set.push_back(sets[kind][k][i].place);
-        const bool differs = std::abs(values[kind][k][i] - middle) > most;
-        (sets[kind][k].size() > 2 && contrast > 0 && differs ? others : kept).push_back(set.back());
-      }
-      if (3 * others.size() <= set.size()) { // few, which something went wrong with
-        left_out.insert(left_out.end(), others.begin(), others.end());
-        for (ScanFrame* const frame : all(kind == 0 ? FrameKind::Flat : FrameKind::Dark))
-          frame->valid = frame->valid && std::ranges::find(others, frame->place) == others.end();
-        set = kept;
-      } else {
-        provenance.assume(kinds[kind]->stack->place().text() + ": " + std::to_string(others.size()) + " of " +
-                          std::to_string(set.size()) + (kind == 0 ? " flat" : " dark") +
-                          " frames differ in brightness from the others: all are averaged" +
-                          (kind == 0 ? "; --flat-at says when they were taken" : ""));
-      }
-      kinds[kind]->sets.push_back(set);
-      counts[kind] += std::int64_t(set.size());
-    }
-    if (!left_out.empty())
-      provenance.assume((kinds[kind]->stack->place().text()) + ": " + (kind == 0 ? "flat" : "dark") +
-                        " frame" + (left_out.size() > 1 ? "s " : " ") + listed(left_out) +
-                        (left_out.size() > 1 ? " are" : " is") +
-                        " left out: other frames have another brightness");
-    if (kinds[kind]->sets.empty() || kinds[kind]->stack->hdf5())
-      continue;
-    std::vector<float> means(kinds[kind]->sets.size() * std::size_t(rows() * width()));
-    for (std::size_t k = 0; k < kinds[kind]->sets.size(); ++k)
-      read_mean(*kinds[kind], std::int64_t(k), 0, rows(),
-                std::span(means).subspan(k * std::size_t(rows() * width()), std::size_t(rows() * width())));
-    kinds[kind]->means = std::move(means);
-  }
+  const std::int64_t counts[2] = {
+      choose_frames(FrameKind::Flat, sets[0], values[0], 0.2 * contrast, provenance),
+      choose_frames(FrameKind::Dark, sets[1], values[1], 0.05 * contrast, provenance)};
   if (has_flat())
     provenance.took(path(), std::to_string(counts[0]) + " flat and " + std::to_string(counts[1]) +
                                 " dark frames" +
@@ -362,10 +376,39 @@ std::optional<FramePlace> Scan::place_of_angles() const {
     return place;
   if (is_tilt_series())
     for (const char* const ending : {".tlt", ".rawtlt", ".mdoc"})
-      for (fs::path text : {fs::path(path()).replace_extension(ending), fs::path(path().string() + ending)})
+      for (const fs::path& text :
+           {fs::path(path()).replace_extension(ending), fs::path(path().string() + ending)})
         if (fs::exists(text))
           return FramePlace{text};
   return {};
+}
+
+std::vector<double> Scan::angles_of(const std::vector<ScanFrame*>& views, std::vector<double> angles,
+                                    Provenance& provenance) const {
+  const std::size_t count = views.size();
+  if (angles.size() == std::size_t(stack_->count()) && angles.size() != count) { // of all frames
+    for (std::size_t p = 0; p < count; ++p)
+      angles[p] = angles[std::size_t(views[p]->place)];
+    angles.resize(count);
+    return angles;
+  }
+  const TiffReader* const tiff = stack_->tiff();
+  if (!tiff || !tiff->series() || angles.size() <= count)
+    return angles;
+  // Files are missing: their numbers say which angles are those of the others.
+  const std::int64_t first = numbered(tiff->file_of(0)).second;
+  std::vector<double> some;
+  for (std::size_t p = 0; p < count; ++p) {
+    const std::int64_t at = numbered(tiff->file_of(std::int64_t(p))).second - first;
+    if (first >= 0 && at >= 0 && at < std::int64_t(angles.size()))
+      some.push_back(angles[std::size_t(at)]);
+  }
+  const std::int64_t last = numbered(tiff->file_of(std::int64_t(count) - 1)).second;
+  if (some.size() != count || last - first + 1 != std::int64_t(angles.size()))
+    return angles;
+  provenance.assume(path().string() + ": " + std::to_string(angles.size() - count) +
+                    " numbers are missing among its files: angles are taken by number");
+  return some;
 }
 
 void Scan::take_angles(const FramePlace& place, Provenance& provenance) {
@@ -374,30 +417,11 @@ void Scan::take_angles(const FramePlace& place, Provenance& provenance) {
   std::optional<Hdf5Reader> hdf5;
   if (!place.dataset.empty())
     hdf5.emplace(place.file);
-  std::vector<double> angles = hdf5 ? hdf5->read<double>(place.dataset) : read_angle_text(place.file);
   const auto fail = [&](const std::string& message) { throw InputError(place.text() + ": " + message); };
   const std::vector<ScanFrame*> views = all(FrameKind::Projection);
   const std::size_t count = views.size();
-  if (angles.size() == std::size_t(stack_->count()) && angles.size() != count) { // of all frames
-    for (std::size_t p = 0; p < count; ++p)
-      angles[p] = angles[std::size_t(views[p]->place)];
-    angles.resize(count);
-  } else if (const TiffReader* const tiff = stack_->tiff(); tiff && tiff->series() && angles.size() > count) {
-    // Files are missing: their numbers say which angles are those of the others.
-    const std::int64_t first = numbered(tiff->file_of(0)).second;
-    std::vector<double> some;
-    for (std::size_t p = 0; p < count; ++p) {
-      const std::int64_t at = numbered(tiff->file_of(std::int64_t(p))).second - first;
-      if (first >= 0 && at >= 0 && at < std::int64_t(angles.size()))
-        some.push_back(angles[std::size_t(at)]);
-    }
-    const std::int64_t last = numbered(tiff->file_of(std::int64_t(count) - 1)).second;
-    if (some.size() == count && last - first + 1 == std::int64_t(angles.size())) {
-      provenance.assume(path().string() + ": " + std::to_string(angles.size() - count) +
-                        " numbers are missing among its files: angles are taken by number");
-      angles = some;
-    }
-  }
+  const std::vector<double> angles =
+      angles_of(views, hdf5 ? hdf5->read<double>(place.dataset) : read_angle_text(place.file), provenance);
   if (angles.size() != count)
     fail("expected " + std::to_string(count) + " angles, one per projection, found " +
          std::to_string(angles.size()));

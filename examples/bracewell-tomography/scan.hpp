@@ -107,6 +107,14 @@ private:
   void leave_out(FrameKind kind, const std::vector<IndexRange>& ranges, const std::string& option,
                  Provenance& provenance);
   void check_frames(Provenance& provenance);
+  /// Of the middle row.
+  double brightness(const Frames& frames, std::int64_t number) const;
+  /// Leaves out frames of a kind that differ in brightness by more than `most` from the median of theirs, where they are few;
+  /// returns how many are averaged. Sets and their brightness: of every time.
+  std::int64_t choose_frames(FrameKind kind, const std::vector<std::vector<ScanFrame>>& sets,
+                             const std::vector<std::vector<double>>& values, double most,
+                             Provenance& provenance);
+  void keep_means(Frames& frames) const;
   void read_mean(const Frames& frames, std::int64_t set, std::int64_t first, std::int64_t count,
                  std::span<float> values) const;
   /// The same for views [begin, begin + number).
@@ -114,6 +122,9 @@ private:
                   std::span<std::byte> bytes) const;
   std::optional<FramePlace> place_of_angles() const;
   void take_angles(const FramePlace& place, Provenance& provenance);
+  /// Those of the views, where a file has angles of all frames, or of files that are missing.
+  std::vector<double> angles_of(const std::vector<ScanFrame*>& views, std::vector<double> angles,
+                                Provenance& provenance) const;
   void make_angles(Provenance& provenance);
   void leave_out_unwritten(Provenance& provenance);
   void sort_views(Provenance& provenance);

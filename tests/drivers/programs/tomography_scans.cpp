@@ -9,7 +9,9 @@
 
 #include <array>
 #include <cstring>
+#include <limits>
 #include <numeric>
+#include <random>
 
 using namespace DriverTest;
 
@@ -402,6 +404,169 @@ TEST_CASE("faults of files that were seen have their right slices or a sentence"
   refused("master.h5", {"part0.h5", "missing"});
   fs::copy(of_cases / "part0.h5", folder / "part0.h5");
   refused("master.h5", {"part1.h5", "missing"});
+}
+
+TEST_CASE("a beam that is narrower than the detector, or changes, and columns that make rings", "[hosts]") {
+  const TemporaryFolder folder;
+  const Disc disc;
+  const std::vector<double> angles = even_angles(120);
+  const Counts counts = disc.counts(angles);
+  const auto seen = [&](const std::string& options) {
+    const Outcome outcome = run(folder, command("--scan scan.h5 " + options));
+    INFO(outcome.err);
+    REQUIRE(outcome.code == 0);
+    const auto place = outcome.out.find("centre ");
+    CHECK(std::abs(std::stod(outcome.out.substr(place + 7)) - disc.centre) < 0.1);
+    return outcome.err;
+  };
+  write(folder / "scan.h5", angles, counts);
+  const std::string clean = seen("");
+  CHECK(disc.error(slices(folder)) < 0.06);
+  seen("--stripes sorting");
+  const double of_sorting = disc.error(slices(folder));
+  for (const char* const word : {"ends of row", "the beam changed", "rings"})
+    CHECK(clean.find(word) == std::string::npos);
+
+  // Columns 0 to 3 and 60 to 63 see the noise of the detector, beside 1 % and 10 % of the light.
+  std::mt19937 random(5);
+  const auto shaded = [&](Counts all) {
+    const auto light = [](std::size_t x) {
+      const double shade[] = {0, 0, 0, 0, 0.01, 0.1};
+      const std::size_t from_end = std::min<std::size_t>(x, width - 1 - x);
+      return from_end < 6 ? shade[from_end] : 1;
+    };
+    for (std::size_t i = 0; i < all.size(); ++i)
+      all[i] = std::uint16_t(
+          std::lround(200 + (all[i] - 200) * light(i % width) + std::normal_distribution(0., 3.)(random)));
+    return all;
+  };
+  const Counts narrow = shaded(counts), narrow_flat = shaded(frames(5, 60200));
+  write(folder / "scan.h5", angles, narrow, narrow_flat);
+  CHECK(seen("").find(
+            "10 of 64 columns at the ends of row 1 have no light in the flat frames: the next column "
+            "that has some stands for them; --columns 5:59 goes on without them") != std::string::npos);
+  CHECK(disc.error(slices(folder)) < 0.06);
+  CHECK(Hdf5Reader(folder / "x.h5").attribute("/exchange/data", "unused_columns") == 10);
+  seen("--stripes sorting");
+  CHECK(disc.error(slices(folder)) < of_sorting + 0.01);
+  seen("--columns 0:64 --rows 0:1");
+  const Outcome cut = run(folder, command("--scan scan.h5 --columns 5:59 --strict --centre 25.25"));
+  INFO(cut.err);
+  CHECK(cut.code == 0);
+  expect_bad_input(folder, command("--scan scan.h5 --strict"), {"10 of 64 columns", "--columns 5:59"});
+  Counts dark_end = frames(5, 60200);
+  for (std::size_t i = 0; i < dark_end.size(); ++i)
+    dark_end[i] = i % width < 17 ? 200 : 60200;
+  write(folder / "scan.h5", angles, counts, dark_end);
+  expect_bad_input(folder, command("--scan scan.h5"),
+                   {"17 of 64 columns", "25 % at most; --columns 17:64 goes on without them"});
+
+  // Flat frames that are no numbers say nothing either.
+  const auto with_flat = [&](std::size_t end) {
+    std::vector<float> flat(rows * width, 60200);
+    for (std::size_t i = 0; i < flat.size(); ++i)
+      if (i % width < end)
+        flat[i] = std::numeric_limits<float>::quiet_NaN();
+    Hdf5Writer writer(folder / "scan.h5");
+    writer.write<std::uint16_t>("/exchange/data", {std::int64_t(angles.size()), rows, width}, counts);
+    writer.write<float>("/exchange/data_white", {1, rows, width}, flat);
+    writer.write<std::uint16_t>("/exchange/data_dark", {1, rows, width}, frames(1, 200));
+    writer.write<double>("/exchange/theta", {std::int64_t(angles.size())}, angles);
+    writer.commit();
+  };
+  with_flat(5);
+  CHECK(seen("").find("5 of 64 columns at the ends of row 1 have no light") != std::string::npos);
+  CHECK(disc.error(slices(folder)) < 0.06);
+  with_flat(width);
+  expect_bad_input(folder, command("--scan scan.h5"),
+                   {"64 of 64 columns", "25 % at most; are --flat and --dark right?"});
+
+  // Half of the light is gone, from the middle of the scan on.
+  Counts changed = counts;
+  for (std::size_t i = changed.size() / 2; i < changed.size(); ++i)
+    changed[i] = std::uint16_t(200 + (changed[i] - 200) / 2);
+  write(folder / "scan.h5", angles, changed);
+  const Outcome outcome = run(folder, command("--scan scan.h5 --centre 30.25"));
+  CHECK(outcome.err.find(
+            "changes alike from view to view, by a factor of 2: the beam changed, if they see air, and "
+            "--air ") != std::string::npos);
+  CHECK(outcome.err.find("goes on beyond") == std::string::npos);
+  const std::string air = outcome.err.substr(outcome.err.find("--air "));
+  const std::string mended = seen(air.substr(0, air.find(" divides")));
+  CHECK(mended.find("the beam changed") == std::string::npos);
+  CHECK(disc.error(slices(folder)) < 0.06);
+
+  // Pixels that count up to 1 % too much or too little, beside noise.
+  std::vector<double> gains;
+  for (int i = 0; i < rows * width; ++i)
+    gains.push_back(std::uniform_real_distribution(0.99, 1.01)(random));
+  for (const bool stripes : {false, true}) {
+    Counts spoilt = counts;
+    for (std::size_t i = 0; i < spoilt.size(); ++i)
+      spoilt[i] =
+          std::uint16_t(std::lround(200 + (spoilt[i] - 200) * (stripes ? gains[i % gains.size()] : 1) *
+                                              std::normal_distribution(1., 0.01)(random)));
+    write(folder / "scan.h5", angles, spoilt);
+    CAPTURE(stripes);
+    CHECK((seen("").find("which makes rings: --stripes sorting takes them out") != std::string::npos) ==
+          stripes);
+    CHECK(seen("--stripes sorting").find("rings") == std::string::npos);
+  }
+}
+
+TEST_CASE("frames and sinograms of two dimensions are those of three", "[hosts]") {
+  const TemporaryFolder folder;
+  const std::vector<double> angles = even_angles(90);
+  const auto count = std::int64_t(angles.size());
+  const Counts counts = Disc().counts(angles);
+  Counts flat, flat_row, first_row; // of pixels that differ
+  for (int i = 0; i < rows * width; ++i)
+    flat.push_back(std::uint16_t(50200 + 37 * (i % 101)));
+  flat_row.assign(flat.begin(), flat.begin() + width);
+  for (std::size_t i = 0; i < counts.size(); ++i)
+    if (i / width % rows == 0)
+      first_row.push_back(counts[i]);
+  struct Part {
+    Hdf5Shape shape;
+    Counts values;
+  };
+  const auto slices_of = [&](const Part& data, const Part& white, const Part& dark) {
+    Hdf5Writer writer(folder / "scan.h5");
+    writer.write<std::uint16_t>("/exchange/data", data.shape, data.values);
+    writer.write<std::uint16_t>("/exchange/data_white", white.shape, white.values);
+    writer.write<std::uint16_t>("/exchange/data_dark", dark.shape, dark.values);
+    writer.write<double>("/exchange/theta", {count}, angles);
+    writer.commit();
+    const Outcome outcome = run(folder, command("--scan scan.h5 --centre 30.25"));
+    INFO(outcome.err);
+    REQUIRE(outcome.code == 0);
+    return slices(folder);
+  };
+  const Part data{{count, rows, width}, counts};
+  const Counts dark(rows * width, 200);
+  const std::vector<float> expected = slices_of(data, {{1, rows, width}, flat}, {{1, rows, width}, dark});
+  CHECK(are_same(slices_of(data, {{rows, width}, flat}, {{rows, width}, dark}), expected));
+  const std::vector<float> of_row(expected.begin(), expected.begin() + width * width);
+  const Counts dark_rows(3 * width, 200), dark_row(width, 200);
+  const Part with_rows{{count, 1, width}, first_row}, sinogram{{count, width}, first_row};
+  Counts twice = flat_row;
+  twice.insert(twice.end(), flat_row.begin(), flat_row.end());
+  for (const Part& row : {with_rows, sinogram}) {
+    CHECK(relative_error(slices_of(row, {{1, 1, width}, flat_row}, {{1, 1, width}, dark_row}), of_row) <
+          1e-5);
+    CHECK(relative_error(slices_of(row, {{2, width}, twice}, {{3, width}, dark_rows}), of_row) < 1e-5);
+    CHECK(relative_error(slices_of(row, {{width}, flat_row}, {{width}, dark_row}), of_row) < 1e-5);
+  }
+  Hdf5Writer writer(folder / "scan.h5");
+  writer.write<std::uint16_t>("/exchange/data", data.shape, data.values);
+  writer.write<std::uint16_t>("/exchange/data_white", {width}, flat_row);
+  writer.write<double>("/exchange/theta", {count}, angles);
+  writer.commit();
+  expect_bad_input(
+      folder, command("--scan scan.h5"),
+      {"/exchange/data_white", "expected frames [any, rows, width] or one frame [rows, width]", "[64]"});
+  expect_bad_input(folder, command("--scan scan.h5 --data /exchange/theta --flat ''"),
+                   {"/exchange/theta", "[angles, rows, width] or a sinogram [angles, width]", "[90]"});
 }
 
 TEST_CASE("angles that are there twice, a closed flat frame, dead and saturated columns, views left out",
