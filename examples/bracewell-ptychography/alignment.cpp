@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "bracewell-ptychography/alignment.hpp"
 
-#include "common/input_error.hpp"
-
 #include <Eigen/Cholesky>
 
 #include <algorithm>
@@ -38,10 +36,6 @@ std::vector<Pixel> lit_pixels(const Reconstruction& result, const Reconstruction
 } // namespace
 
 Alignment align(const Reconstruction& result, const Reconstruction& reference, bool free_probe) {
-  if (result.rows != reference.rows || result.columns != reference.columns)
-    throw InputError("the reference: expected an object of " + std::to_string(result.rows) + " x " +
-                     std::to_string(result.columns) + " pixels as that reconstructed, found " +
-                     std::to_string(reference.rows) + " x " + std::to_string(reference.columns));
   const auto pixels = lit_pixels(result, reference);
   Complex product = 0;
   double norm = 0;

@@ -19,24 +19,29 @@ namespace {
 struct Seen {
   double sum = 0, squares = 0;
   float least = 0, greatest = 0;
-  std::int32_t negative = 0, largest = 0,
-               broken = 0; ///< values: below zero, at the end of the type, not whole
+  std::int32_t counted = 0, negative = 0, largest = 0,
+               broken = 0; ///< values: finite, below zero, at the end of the type, not whole
+
+  double mean() const { return sum / std::max(1, counted); }
+  /// Whether the negative values are a number that stands for none, and no noise about zero.
+  bool is_marked(bool has_integers) const { return least == greatest || (has_integers && least >= -2); }
 };
 
 struct LookAtPixel {
   const float* frames; ///< [count, pixels]
   Seen* seen;          ///< [pixels]
   std::int64_t count, pixels;
-  bool first;
   float end; ///< of the type: values from here on are no counts
 
   KOKKOS_FUNCTION void operator()(std::int64_t pixel) const {
     Seen all = seen[pixel];
     for (std::int64_t k = 0; k < count; ++k) {
       const float value = frames[k * pixels + pixel];
-      const bool starts = first && k == 0;
-      all.least = starts ? value : Kokkos::fmin(all.least, value);
-      all.greatest = starts ? value : Kokkos::fmax(all.greatest, value);
+      if (!Kokkos::isfinite(value))
+        continue;
+      all.least = all.counted == 0 ? value : Kokkos::fmin(all.least, value);
+      all.greatest = all.counted == 0 ? value : Kokkos::fmax(all.greatest, value);
+      ++all.counted;
       all.sum += value;
       all.squares += double(value) * value;
       all.negative += value < 0;
@@ -86,10 +91,9 @@ std::vector<Seen> look(const Space& space, const Measurement& measurement,
                      std::span(stored).first(std::size_t(count * frame_bytes)));
     upload(space, on_device, stored);
     to_floats(space, format, on_device.data(), values.data(), count * pixels);
-    Kokkos::parallel_for(
-        "Bracewell::examples::look_at_pixels",
-        Kokkos::RangePolicy<Space, Kokkos::IndexType<std::int64_t>>(space, 0, pixels),
-        LookAtPixel{values.data(), seen.data(), count, pixels, first == 0, end_of(format.type)});
+    Kokkos::parallel_for("Bracewell::examples::look_at_pixels",
+                         Kokkos::RangePolicy<Space, Kokkos::IndexType<std::int64_t>>(space, 0, pixels),
+                         LookAtPixel{values.data(), seen.data(), count, pixels, end_of(format.type)});
   }
   std::vector<Seen> all(static_cast<std::size_t>(pixels));
   copy_values(space, host_view(all), seen);
@@ -101,11 +105,12 @@ std::vector<Seen> look(const Space& space, const Measurement& measurement,
 /// noise hold the same number again and again where little light fell on a background.
 class Changes {
 public:
-  Changes(const std::vector<Seen>& seen, const std::vector<std::int64_t>& places, double count) {
+  Changes(const std::vector<Seen>& seen, const std::vector<std::int64_t>& places) {
     for (const std::int64_t at : places)
       if (at >= 0 && seen[std::size_t(at)].least < seen[std::size_t(at)].greatest) {
-        const double mean = seen[std::size_t(at)].sum / count;
-        means_and_variances_.emplace_back(mean, seen[std::size_t(at)].squares / count - mean * mean);
+        const Seen& own = seen[std::size_t(at)];
+        const double mean = own.mean();
+        means_and_variances_.emplace_back(mean, own.squares / own.counted - mean * mean);
       }
     std::ranges::sort(means_and_variances_);
   }
@@ -131,89 +136,117 @@ private:
   std::vector<std::pair<double, double>> means_and_variances_; ///< in rising order
 };
 
+/// Pixels judged by what they had in the patterns that were looked at.
+class Verdict {
+public:
+  enum Kind { NotFinite, Negative, Largest, Stuck, Dead, Hot, Kinds };
+
+  std::array<std::int64_t, Kinds> found{};               ///< pixels
+  std::vector<std::uint8_t> bad;                         ///< [n, n], of the window
+  std::int64_t negative_values = 0, negative_pixels = 0; ///< of the others: all, and pixels that mostly are
+
+  Verdict(const Measurement& measurement, const std::vector<Seen>& seen, std::int64_t count)
+      : bad(measurement.places().size(), 0), measurement_(measurement), seen_(seen), count_(count),
+        n_(measurement.detector()), places_(measurement.places()), changes_(seen, places_) {
+    for (int row = 0; row < n_; ++row)
+      for (int column = 0; column < n_; ++column)
+        if (const std::int64_t at = place(row, column); at >= 0)
+          judge(row, column, seen_[std::size_t(at)]);
+  }
+
+private:
+  /// In the frame; the window goes round. -1: masked already.
+  std::int64_t place(int row, int column) const {
+    return places_[std::size_t((row + n_) % n_) * std::size_t(n_) + std::size_t((column + n_) % n_)];
+  }
+  double mean_of(std::int64_t at) const { return measurement_.corrected(at, seen_[std::size_t(at)].mean()); }
+  bool is_mostly_negative(const Seen& own) const { return 2 * own.negative > count_; }
+
+  void judge(int row, int column, const Seen& own) {
+    if (const auto kind = kind_of(row, column, own)) {
+      ++found[*kind];
+      bad[std::size_t(row) * std::size_t(n_) + std::size_t(column)] = 1;
+    } else {
+      negative_values += own.negative, negative_pixels += is_mostly_negative(own);
+    }
+  }
+
+  std::optional<Kind> kind_of(int row, int column, const Seen& own) const {
+    if (2 * own.counted < count_)
+      return NotFinite;
+    if (is_mostly_negative(own) && own.is_marked(has_integers(measurement_.format().type)))
+      return Negative;
+    if (own.largest > 0)
+      return Largest;
+    constexpr std::int64_t enough = 16; // patterns
+    if (count_ < enough)
+      return {};
+    const double mean = mean_of(place(row, column));
+    if (own.least == own.greatest && own.greatest > 0 &&
+        std::abs(mean) > 1 && // dark counts may be the same always
+        !(own.greatest == std::floor(own.greatest) && changes_.are_quiet(own.greatest)))
+      return Stuck;
+    double least = INFINITY, greatest = 0; // of its neighbours
+    int neighbours = 0;
+    for (int dy = -1; dy <= 1; ++dy)
+      for (int dx = -1; dx <= 1; ++dx)
+        if (const std::int64_t other = place(row + dy, column + dx); (dy != 0 || dx != 0) && other >= 0)
+          least = std::min(least, mean_of(other)), greatest = std::max(greatest, mean_of(other)),
+          ++neighbours;
+    const auto count = static_cast<double>(count_);
+    if (own.greatest == 0 && neighbours >= 3 && least * count >= 100)
+      return Dead;
+    // The direct beam may be one pixel wide.
+    const bool direct =
+        !measurement_.near_field() && std::min(row, n_ - row) < 2 && std::min(column, n_ - column) < 2;
+    if (neighbours >= 3 && !direct && mean > 50 * greatest && mean * count > 1000)
+      return Hot;
+    return {};
+  }
+
+  const Measurement& measurement_;
+  const std::vector<Seen>& seen_;
+  std::int64_t count_;
+  int n_;
+  std::vector<std::int64_t> places_;
+  Changes changes_;
+};
+
 std::string percent(double part) { return shortest(std::round(1000 * part) / 10) + " %"; }
 
-} // namespace
-
-std::optional<double> mask_detector_faults(const Space& space, Measurement& measurement,
-                                           Provenance& provenance) {
-  constexpr std::int64_t most = 1024;
-  const std::int64_t every = (measurement.count() + most - 1) / most;
-  std::vector<std::int64_t> sample;
-  for (std::int64_t pattern = 0; pattern < measurement.count(); pattern += every)
-    sample.push_back(pattern);
-  const std::vector<Seen> seen = look(space, measurement, sample);
-  const StoredType type = measurement.format().type;
-  const auto count = static_cast<double>(sample.size());
-  const int n = measurement.detector();
-  const std::vector<std::int64_t> places = measurement.places(); // -1: masked already
-  const auto place = [&](int row, int column) {                  // of the window, which goes round
-    const std::size_t pixel = std::size_t((row + n) % n) * std::size_t(n) + std::size_t((column + n) % n);
-    return places[pixel];
-  };
-  const auto corrected = [&](std::int64_t at) {
-    return measurement.corrected(at, seen[std::size_t(at)].sum / count);
-  };
-  const Changes changes(seen, places, count);
-  enum Kind { Negative, Largest, Stuck, Dead, Hot, kinds };
-  std::array<std::int64_t, kinds> found{};
-  std::int64_t negative_values = 0;
-  std::vector<std::uint8_t> bad(places.size(), 0);
-  for (int row = 0; row < n; ++row)
-    for (int column = 0; column < n; ++column) {
-      const std::int64_t at = place(row, column);
-      if (at < 0)
-        continue;
-      const Seen& own = seen[std::size_t(at)];
-      double least = INFINITY, greatest = 0; // of its neighbours
-      int neighbours = 0;
-      for (int dy = -1; dy <= 1; ++dy)
-        for (int dx = -1; dx <= 1; ++dx)
-          if (const std::int64_t other = place(row + dy, column + dx); (dy != 0 || dx != 0) && other >= 0) {
-            const double mean = corrected(other);
-            least = std::min(least, mean), greatest = std::max(greatest, mean), ++neighbours;
-          }
-      const double mean = corrected(at);
-      // The direct beam may be one pixel wide.
-      const bool direct =
-          !measurement.near_field() && std::min(row, n - row) < 2 && std::min(column, n - column) < 2;
-      std::optional<Kind> kind;
-      if (2 * own.negative > std::ssize(sample))
-        kind = Negative;
-      else if (own.largest > 0)
-        kind = Largest;
-      else if (count >= 16 && own.least == own.greatest && own.greatest > 0 &&
-               std::abs(mean) > 1 && // dark counts may be the same always
-               !(own.greatest == std::floor(own.greatest) && changes.are_quiet(own.greatest)))
-        kind = Stuck;
-      else if (count >= 16 && own.greatest == 0 && neighbours >= 3 && least * count >= 100)
-        kind = Dead;
-      else if (count >= 16 && neighbours >= 3 && !direct && mean > 50 * greatest && mean * count > 1000)
-        kind = Hot;
-      if (kind) {
-        ++found[std::size_t(*kind)];
-        bad[std::size_t(row) * std::size_t(n) + std::size_t(column)] = 1;
-      } else {
-        negative_values += own.negative;
-      }
-    }
-  const std::string file = measurement.path().string();
-  const std::array names{"are negative", "hold the greatest value of their type", "never change",
-                         "never count among pixels that do", "count far more than their neighbours"};
+/// Masks the bad pixels, and says how many there are of each kind, and what becomes of negative values.
+void mask_and_say(const Verdict& verdict, std::int64_t patterns, Measurement& measurement,
+                  Provenance& provenance) {
+  const std::string file = measurement.path().string(), of = std::to_string(verdict.bad.size());
+  const std::array names{"are not finite",
+                         "are negative",
+                         "hold the greatest value of their type",
+                         "never change",
+                         "never count among pixels that do",
+                         "count far more than their neighbours"};
   std::string list;
-  for (std::size_t kind = 0; kind < kinds; ++kind)
-    if (found[kind] > 0)
-      list += (list.empty() ? "" : ", ") + std::to_string(found[kind]) + " " + names[kind];
+  for (std::size_t kind = 0; kind < names.size(); ++kind)
+    if (verdict.found[kind] > 0)
+      list += (list.empty() ? "" : ", ") + std::to_string(verdict.found[kind]) + " " + names[kind];
   if (!list.empty()) {
-    measurement.mask(bad);
-    provenance.assume(file + ": of " + std::to_string(n * n) + " pixels of the detector " + list +
+    measurement.mask(verdict.bad);
+    provenance.assume(file + ": of " + of + " pixels of the detector " + list +
                       ": they are masked; a mask in the file that has them says so, and this stays unsaid");
   }
-  if (negative_values > 0 && has_integers(type))
-    provenance.assume(file + ": " + std::to_string(negative_values) + " counts of " +
-                      std::to_string(sample.size()) +
+  if (verdict.negative_pixels > 0)
+    provenance.assume(file + ": " + std::to_string(verdict.negative_pixels) + " of " + of +
+                      " pixels are negative in most patterns, and not always the same: was too much "
+                      "background subtracted? Negative values are taken as 0");
+  else if (verdict.negative_values > 0 && has_integers(measurement.format().type))
+    provenance.assume(file + ": " + std::to_string(verdict.negative_values) + " counts of " +
+                      std::to_string(patterns) +
                       " patterns are negative at pixels that count elsewhere, and are taken as 0");
-  // The light on either side of the file's mask.
+}
+
+/// Says where the file's mask leaves few pixels, and most of the light is elsewhere.
+/// @param places  that it leaves, as Measurement::places() has them
+void check_mask(const std::vector<Seen>& seen, const Measurement& measurement,
+                const std::vector<std::int64_t>& places, Provenance& provenance) {
   double good = 0, masked = 0, good_pixels = 0;
   const std::vector<std::int64_t> window = measurement.places_in_frame();
   for (std::size_t pixel = 0; pixel < places.size(); ++pixel) {
@@ -227,16 +260,31 @@ std::optional<double> mask_detector_faults(const Space& space, Measurement& meas
   }
   const double share = good_pixels / double(places.size());
   if (share < 0.5 && masked > good)
-    provenance.assume(file + ": its mask leaves " + percent(share) + " of the pixels, which have " +
-                      percent(good / (good + masked)) +
+    provenance.assume(measurement.path().string() + ": its mask leaves " + percent(share) +
+                      " of the pixels, which have " + percent(good / (good + masked)) +
                       " of the counts: it looks inverted (0 has to be a good pixel); use --invert-mask");
+}
+
+} // namespace
+
+std::optional<double> mask_detector_faults(const Space& space, Measurement& measurement,
+                                           Provenance& provenance) {
+  constexpr std::int64_t most = 1024;
+  const std::int64_t every = (measurement.count() + most - 1) / most;
+  std::vector<std::int64_t> sample;
+  for (std::int64_t pattern = 0; pattern < measurement.count(); pattern += every)
+    sample.push_back(pattern);
+  const std::vector<Seen> seen = look(space, measurement, sample);
+  const std::vector<std::int64_t> before = measurement.places();
+  mask_and_say(Verdict(measurement, seen, std::ssize(sample)), std::ssize(sample), measurement, provenance);
+  check_mask(seen, measurement, before, provenance);
   double sum = 0, squares = 0;
   for (const std::int64_t at : measurement.places())
     if (at >= 0) {
       const Seen& own = seen[std::size_t(at)];
       if (own.broken > 0)
         return {};
-      const double mean = std::max(0.0, own.sum / count);
+      const double mean = std::max(0.0, own.mean());
       sum += mean, squares += mean * mean;
     }
   return sum > 0 ? std::optional(squares / sum) : std::nullopt;

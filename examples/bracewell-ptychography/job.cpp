@@ -43,7 +43,17 @@ Job::Job(const Space& space, const RunOptions& options, Provenance& provenance)
   share_out();
   check_memory();
   if (options.reference)
-    reference_ = read_reconstruction(*options.reference);
+    read_reference(*options.reference);
+}
+
+void Job::read_reference(const std::filesystem::path& file) {
+  reference_ = read_reconstruction(file);
+  if (reference_->rows != object_[0] || reference_->columns != object_[1])
+    throw InputError(file.string() + ": --reference: expected an object of " + std::to_string(object_[0]) +
+                     " x " + std::to_string(object_[1]) + " pixels as this scan's, found " +
+                     std::to_string(reference_->rows) + " x " + std::to_string(reference_->columns) +
+                     "; --probe-size sets the window that the object has beyond the positions, here " +
+                     std::to_string(shape_.probe) + " pixels");
 }
 
 void Job::read_continued() {
@@ -234,8 +244,11 @@ void Job::choose_model() {
   if (continued_ && continued_->slices != 1 && continued_->slices != shape_.slices)
     throw InputError(options_.continued->string() + ": --continue: expected an object of 1 or " +
                      std::to_string(shape_.slices) + " slices, found " + std::to_string(continued_->slices));
-  if (shape_.slices == 1)
-    return;
+  if (shape_.slices > 1)
+    choose_slices();
+}
+
+void Job::choose_slices() {
   if (!by_adam())
     throw InputError("--slices are found by --algorithm adam");
   const std::size_t ways = std::size_t(shape_.slices) - 1, given = options_.slice_distance.size();

@@ -102,6 +102,7 @@ private:
   void choose_algorithm() const;
   /// What goes beyond one probe on a thin object.
   void choose_model();
+  void choose_slices();
   void choose_schedule();
   void choose_optics();
   void choose_shape();
@@ -112,6 +113,8 @@ private:
   /// What --device-memory leaves for patterns.
   void choose_target_bytes();
   void check_memory();
+  /// Throws InputError where it has an object of another size, before any work.
+  void read_reference(const std::filesystem::path& file);
   /// Bytes of a solver with so many for patterns on the device.
   double solver_bytes(const std::optional<std::size_t>& target_bytes) const;
   /// Bytes through which overlaps with other tiles go.

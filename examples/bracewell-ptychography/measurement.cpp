@@ -335,13 +335,18 @@ void Measurement::read_geometry(const MeasurementOptions& options, Provenance& p
   object_pixel_ = options.object_pixel.value_or(object_pixel_);
 }
 
+std::string Measurement::mask_dataset(const MeasurementOptions& options) const {
+  if (!options.mask.empty())
+    return options.mask;
+  for (const auto& place : and_plain(in_entries({"instrument_1/detector_1/mask", "data_1/mask"}), "/mask"))
+    if (file_.has_dataset(place))
+      return place;
+  return "";
+}
+
 std::vector<std::uint32_t> Measurement::stored_mask(const MeasurementOptions& options,
                                                     Provenance& provenance) const {
-  std::string name = options.mask;
-  if (name.empty())
-    for (const auto& place : and_plain(in_entries({"instrument_1/detector_1/mask", "data_1/mask"}), "/mask"))
-      if (name.empty() && file_.has_dataset(place))
-        name = place;
+  std::string name = mask_dataset(options);
   const bool weights = name.empty() && is_ptyd() && file_.has_dataset("/chunks/0/weights");
   if (weights)
     name = "/chunks/0/weights";
@@ -393,27 +398,29 @@ std::vector<std::uint32_t> Measurement::stored_mask(const MeasurementOptions& op
   return all;
 }
 
+std::vector<float> Measurement::mean_frame(const std::vector<std::string>& names, std::string& found) const {
+  const auto pixels = static_cast<std::size_t>(shape_[1] * shape_[2]);
+  for (const auto& place : in_entries(names)) {
+    if (!file_.has_dataset(place))
+      continue;
+    Hdf5Shape shape = file_.shape(place);
+    if (shape.size() == 2)
+      shape.insert(shape.begin(), 1);
+    if (shape.size() != 3 || shape[0] < 1 || shape[1] != shape_[1] || shape[2] != shape_[2])
+      file_.fail(place, "expected frames " + hdf5_text({shape_[1], shape_[2]}) +
+                            " as the patterns, found shape " + hdf5_text(file_.shape(place)));
+    const std::vector<float> frames = file_.read<float>(place);
+    std::vector<float> mean(pixels, 0);
+    for (std::size_t i = 0; i < frames.size(); ++i)
+      mean[i % pixels] += frames[i] / float(shape[0]);
+    found = place;
+    return mean;
+  }
+  return {};
+}
+
 void Measurement::read_corrections(Provenance& provenance) {
   const auto pixels = static_cast<std::size_t>(shape_[1] * shape_[2]);
-  const auto mean_frame = [&](const std::vector<std::string>& names, std::string& found) {
-    std::vector<float> mean;
-    for (const auto& place : in_entries(names)) {
-      if (!mean.empty() || !file_.has_dataset(place))
-        continue;
-      Hdf5Shape shape = file_.shape(place);
-      if (shape.size() == 2)
-        shape.insert(shape.begin(), 1);
-      if (shape.size() != 3 || shape[0] < 1 || shape[1] != shape_[1] || shape[2] != shape_[2])
-        file_.fail(place, "expected frames " + hdf5_text({shape_[1], shape_[2]}) +
-                              " as the patterns, found shape " + hdf5_text(file_.shape(place)));
-      const std::vector<float> frames = file_.read<float>(place);
-      mean.assign(pixels, 0);
-      for (std::size_t i = 0; i < frames.size(); ++i)
-        mean[i % pixels] += frames[i] / float(shape[0]);
-      found = place;
-    }
-    return mean;
-  };
   std::string dark, white;
   dark_ = mean_frame(
       {"instrument_1/detector_1/data_dark", "instrument_1/detector_1/background", "data_1/data_dark"}, dark);
@@ -557,6 +564,46 @@ Measurement::Places Measurement::raster(const MeasurementOptions& options, Prove
   return places;
 }
 
+void Measurement::read_two_columns(const std::vector<std::string>& names,
+                                   std::vector<std::array<double, 2>>& places) const {
+  const std::size_t count = places.size();
+  for (const std::size_t axis : {0, 1}) {
+    const auto values = file_.read<double>(names[axis]);
+    const bool of_grid = grid_[0] > 0 && values.size() == std::size_t(grid_[axis]); // of rows, or columns
+    if (!of_grid && values.size() != count)
+      file_.fail(
+          names[axis],
+          "expected " + std::to_string(count) + " positions as there are patterns" +
+              (grid_[0] > 0 ? " or " + std::to_string(grid_[axis]) + " as on the axis of the scan" : "") +
+              ", found shape " + hdf5_text(file_.shape(names[axis])));
+    for (std::size_t i = 0; i < count; ++i)
+      places[i][axis] = values[!of_grid    ? i
+                               : axis == 0 ? i / std::size_t(grid_[1])
+                                           : i % std::size_t(grid_[1])];
+  }
+}
+
+void Measurement::read_one_table(const std::string& name, bool is_plain,
+                                 std::vector<std::array<double, 2>>& places) const {
+  const std::size_t count = places.size();
+  const Hdf5Shape shape = file_.shape(name);
+  const auto axes = shape.empty() ? 0 : hdf5_elements(shape) / shape_[0];
+  const bool whole = (axes == 2 || axes == 3) && hdf5_elements(shape) == axes * shape_[0],
+             behind = whole && shape.back() == axes,                // [N, 2] or [rows, columns, 2]
+      before = whole && shape.size() == 2 && shape.front() == axes; // [2, N]
+  if (!behind && !before)
+    file_.fail(name, "expected positions [" + std::to_string(shape_[0]) +
+                         ", 2 or 3] as there are patterns, or [2 or 3, " + std::to_string(shape_[0]) +
+                         "], found shape " + hdf5_text(shape));
+  if (is_plain && axes == 3)
+    file_.fail(name, "expected row and column of every pattern, [" + std::to_string(shape_[0]) +
+                         ", 2], found three columns: x, y and z? write y and x to two columns");
+  const auto values = file_.read<double>(name);
+  for (std::size_t i = 0; i < count; ++i)
+    for (const std::size_t axis : {0, 1})
+      places[i][axis] = values[behind ? i * std::size_t(axes) + axis : axis * count + i];
+}
+
 Measurement::Places Measurement::read_places(const MeasurementOptions& options) const {
   const std::string plain = "/scan";
   const auto count = static_cast<std::size_t>(shape_[0]);
@@ -579,38 +626,10 @@ Measurement::Places Measurement::read_places(const MeasurementOptions& options) 
                 .values = std::vector<std::array<double, 2>>(count),
                 .row_first = names.size() == 2 || names[0] == plain || of_ptyd,
                 .pixels = names[0] == plain};
-  for (std::size_t axis = 0; axis < names.size() && names.size() == 2; ++axis) {
-    const auto values = file_.read<double>(names[axis]);
-    const bool of_grid = grid_[0] > 0 && values.size() == std::size_t(grid_[axis]); // of rows, or columns
-    if (!of_grid && values.size() != count)
-      file_.fail(
-          names[axis],
-          "expected " + std::to_string(count) + " positions as there are patterns" +
-              (grid_[0] > 0 ? " or " + std::to_string(grid_[axis]) + " as on the axis of the scan" : "") +
-              ", found shape " + hdf5_text(file_.shape(names[axis])));
-    for (std::size_t i = 0; i < count; ++i)
-      places.values[i][axis] = values[!of_grid    ? i
-                                      : axis == 0 ? i / std::size_t(grid_[1])
-                                                  : i % std::size_t(grid_[1])];
-  }
-  if (names.size() == 1) {
-    const Hdf5Shape shape = file_.shape(names[0]);
-    const auto axes = shape.empty() ? 0 : hdf5_elements(shape) / shape_[0];
-    const bool whole = (axes == 2 || axes == 3) && hdf5_elements(shape) == axes * shape_[0],
-               behind = whole && shape.back() == axes,                // [N, 2] or [rows, columns, 2]
-        before = whole && shape.size() == 2 && shape.front() == axes; // [2, N]
-    if (!behind && !before)
-      file_.fail(names[0], "expected positions [" + std::to_string(shape_[0]) +
-                               ", 2 or 3] as there are patterns, or [2 or 3, " + std::to_string(shape_[0]) +
-                               "], found shape " + hdf5_text(shape));
-    if (names[0] == plain && axes == 3)
-      file_.fail(names[0], "expected row and column of every pattern, [" + std::to_string(shape_[0]) +
-                               ", 2], found three columns: x, y and z? write y and x to two columns");
-    const auto values = file_.read<double>(names[0]);
-    for (std::size_t i = 0; i < count; ++i)
-      for (const std::size_t axis : {0, 1})
-        places.values[i][axis] = values[behind ? i * std::size_t(axes) + axis : axis * count + i];
-  }
+  if (names.size() == 2)
+    read_two_columns(names, places.values);
+  else if (names.size() == 1)
+    read_one_table(names[0], names[0] == plain, places.values);
   const std::string unit = file_.text_attribute(names[0], "units");
   if (unit == "px" || unit == "pixel" || unit == "pixels")
     places.pixels = true;
@@ -620,6 +639,26 @@ Measurement::Places Measurement::read_places(const MeasurementOptions& options) 
       for (double& value : place)
         value *= unit_of(unit);
   return places;
+}
+
+std::vector<double> Measurement::basis_vectors() const {
+  for (const auto& place : in_entries({"instrument_1/detector_1/basis_vectors"})) {
+    if (!file_.has_dataset(place))
+      continue;
+    if (file_.shape(place) != Hdf5Shape{3, 2})
+      file_.fail(place, "expected [3, 2], found shape " + hdf5_text(file_.shape(place)));
+    std::vector<double> basis = file_.read<double>(place);
+    for (const std::size_t axis : {0, 1}) {
+      const double length = std::hypot(basis[axis], basis[2 + axis]);
+      if (!(length > 0 && std::isfinite(length)))
+        file_.fail(place, "expected directions across the beam");
+      basis[axis] /= length, basis[2 + axis] /= length;
+    }
+    if (std::abs(basis[0] * basis[1] + basis[2] * basis[3]) > 0.1)
+      file_.fail(place, "expected rows and columns at right angles");
+    return basis;
+  }
+  return {};
 }
 
 void Measurement::read_positions(const MeasurementOptions& options, Provenance& provenance) {
@@ -638,22 +677,8 @@ void Measurement::read_positions(const MeasurementOptions& options, Provenance& 
   if (row_first) // (row, column), not (x, y)
     coordinate = {1 - coordinate[0], 1 - coordinate[1]};
   // Directions of the frame's rows and columns, against which the wave moves.
-  std::vector<double> basis;
-  if (!row_first && options.axes == "yx")
-    for (const auto& place : in_entries({"instrument_1/detector_1/basis_vectors"}))
-      if (basis.empty() && file_.has_dataset(place)) {
-        if (file_.shape(place) != Hdf5Shape{3, 2})
-          file_.fail(place, "expected [3, 2], found shape " + hdf5_text(file_.shape(place)));
-        basis = file_.read<double>(place);
-        for (const std::size_t axis : {0, 1}) {
-          const double length = std::hypot(basis[axis], basis[2 + axis]);
-          if (!(length > 0 && std::isfinite(length)))
-            file_.fail(place, "expected directions across the beam");
-          basis[axis] /= length, basis[2 + axis] /= length;
-        }
-        if (std::abs(basis[0] * basis[1] + basis[2] * basis[3]) > 0.1)
-          file_.fail(place, "expected rows and columns at right angles");
-      }
+  const std::vector<double> basis =
+      !row_first && options.axes == "yx" ? basis_vectors() : std::vector<double>();
   const double scale = pixels ? 1 : 1 / object_pixel_;
   const double turn = options.rotation * std::numbers::pi / 180, c = std::cos(turn), s = std::sin(turn);
   for (const std::int64_t number : numbers_) {
@@ -832,14 +857,6 @@ std::vector<std::int64_t> Measurement::places() const {
     if (weights_[pixel] == 0)
       places[pixel] = -1;
   return places;
-}
-
-void Measurement::fail_not_finite(std::int64_t pattern, std::int64_t pixel) const {
-  const auto [row, column] = in_frame(pixel / detector(), pixel % detector());
-  const auto [of, number] = stored(pattern);
-  of->file_.fail(of->data_, "pattern " + std::to_string(number) + " has a value that is not finite at row " +
-                                std::to_string(row) + ", column " + std::to_string(column) +
-                                ", which the mask does not exclude");
 }
 
 MeasurementWriter::MeasurementWriter(const std::filesystem::path& path, int detector,

@@ -124,8 +124,6 @@ public:
   std::vector<std::int64_t> places() const;
   /// The same for all pixels, -1 beyond the frame.
   std::vector<std::int64_t> places_in_frame() const;
-  /// Throws InputError for a value at a pixel of [n, n].
-  [[noreturn]] void fail_not_finite(std::int64_t pattern, std::int64_t pixel) const;
 
 private:
   std::string find(const std::string& asked, const std::vector<std::string>& places, const char* what) const;
@@ -142,6 +140,10 @@ private:
   void read_window(const MeasurementOptions& options);
   void read_mask(const MeasurementOptions& options, Provenance& provenance);
   void read_corrections(Provenance& provenance);
+  /// The mean of the frames in the first of these datasets that is there, `found`; empty where none is.
+  std::vector<float> mean_frame(const std::vector<std::string>& names, std::string& found) const;
+  /// Empty where there is none.
+  std::string mask_dataset(const MeasurementOptions& options) const;
   /// The file's mask [rows, columns]; of one per pattern their union.
   std::vector<std::uint32_t> stored_mask(const MeasurementOptions& options, Provenance& provenance) const;
   void read_positions(const MeasurementOptions& options, Provenance& provenance);
@@ -152,6 +154,12 @@ private:
     bool row_first = false, pixels = false;
   };
   Places read_places(const MeasurementOptions& options) const;
+  void read_two_columns(const std::vector<std::string>& names,
+                        std::vector<std::array<double, 2>>& places) const;
+  void read_one_table(const std::string& name, bool is_plain,
+                      std::vector<std::array<double, 2>>& places) const;
+  /// Directions of the frame's columns and rows, [3, 2] of length 1; empty where the file has none.
+  std::vector<double> basis_vectors() const;
   Places raster(const MeasurementOptions& options, Provenance& provenance) const;
   /// Leaves out a few patterns that overlap with no other one.
   void leave_out_lone_positions(Provenance& provenance);

@@ -7,13 +7,10 @@
 #include "common/stored_values.hpp"
 
 #include <algorithm>
-#include <limits>
 #include <thread>
 
 namespace Bracewell::Examples {
 namespace {
-
-constexpr std::int64_t none = std::numeric_limits<std::int64_t>::max();
 
 /// One pixel of all patterns of a group, from their frames.
 struct TakePixel {
@@ -22,7 +19,7 @@ struct TakePixel {
   float* patterns;            ///< [count, pixels]
   double* sums;               ///< [3, pixels]: of counts t, of their square roots and of t log t
   const float *dark, *gain;   ///< [pixels], or null: subtracted, and multiplied by
-  std::int64_t* not_finite;   ///< the first element of the patterns that is not finite
+  std::int32_t* broken;       ///< [count]: patterns with a value that is not finite
   std::int64_t count, frame, pixels;
 
   KOKKOS_FUNCTION void operator()(std::int64_t pixel) const {
@@ -34,9 +31,10 @@ struct TakePixel {
         value -= dark[pixel];
       if (gain)
         value *= gain[pixel];
-      if (!Kokkos::isfinite(value))
-        Kokkos::atomic_min(not_finite, k * pixels + pixel);
-      const float counts = value > 0 ? value : 0.0f;
+      const bool is_finite = Kokkos::isfinite(value);
+      if (!is_finite)
+        Kokkos::atomic_store(&broken[k], 1);
+      const float counts = is_finite && value > 0 ? value : 0.0f;
       patterns[k * pixels + pixel] = counts;
       sum += counts;
       roots += Kokkos::sqrt(counts);
@@ -45,6 +43,26 @@ struct TakePixel {
     sums[pixel] += sum;
     sums[pixels + pixel] += roots;
     sums[2 * pixels + pixel] += logs;
+  }
+};
+
+/// Takes patterns with a value that is not finite back, from one pixel: they are empty then.
+struct ForgetPixel {
+  const std::int32_t* broken; ///< [count]
+  float* patterns;            ///< [count, pixels]
+  double* sums;               ///< [3, pixels]
+  std::int64_t count, pixels;
+
+  KOKKOS_FUNCTION void operator()(std::int64_t pixel) const {
+    for (std::int64_t k = 0; k < count; ++k) {
+      if (broken[k] == 0)
+        continue;
+      const float counts = patterns[k * pixels + pixel];
+      sums[pixel] -= counts;
+      sums[pixels + pixel] -= Kokkos::sqrt(counts);
+      sums[2 * pixels + pixel] -= counts > 0 ? double(counts) * Kokkos::log(double(counts)) : 0.;
+      patterns[k * pixels + pixel] = 0;
+    }
   }
 };
 
@@ -107,8 +125,8 @@ std::vector<StageTime> for_each_group(const Space& space, const Measurement& mea
   };
   const auto dark = of_pixels(measurement.dark()), gain = of_pixels(measurement.gain());
   const DeviceView<double*> sum("Bracewell::examples::sums", static_cast<std::size_t>(3 * pixels));
-  const DeviceView<std::int64_t*> not_finite("Bracewell::examples::not_finite", 1);
-  fill_values(space, not_finite, none);
+  const DeviceView<std::int32_t*> broken("Bracewell::examples::broken", static_cast<std::size_t>(group));
+  std::vector<std::int32_t> is_broken;
 
   Progress progress("reading", "patterns", all);
   const auto count = [&](std::int64_t item) { return std::min(group, all - item * group); };
@@ -131,10 +149,14 @@ std::vector<StageTime> for_each_group(const Space& space, const Measurement& mea
         "Bracewell::examples::take_patterns",
         Kokkos::RangePolicy<Space, Kokkos::IndexType<std::int64_t>>(space, 0, pixels),
         TakePixel{floats, places.data(), patterns.data(), sum.data(), dark.size() > 0 ? dark.data() : nullptr,
-                  gain.size() > 0 ? gain.data() : nullptr, not_finite.data(), count(item), frame, pixels});
-    if (const std::int64_t element = download(space, not_finite)[0]; element != none)
-      measurement.fail_not_finite(which[static_cast<std::size_t>(item * group + element / pixels)],
-                                  element % pixels);
+                  gain.size() > 0 ? gain.data() : nullptr, broken.data(), count(item), frame, pixels});
+    is_broken = download(space, broken);
+    if (std::ranges::count(is_broken, 1) > 0) {
+      Kokkos::parallel_for("Bracewell::examples::forget_patterns",
+                           Kokkos::RangePolicy<Space, Kokkos::IndexType<std::int64_t>>(space, 0, pixels),
+                           ForgetPixel{broken.data(), patterns.data(), sum.data(), count(item), pixels});
+      fill_values(space, broken, std::int32_t(0));
+    }
     work(item * group, PatternGroup(patterns.data(), static_cast<std::size_t>(count(item)), n, n));
     space.fence("Bracewell::examples::patterns"); // the slot is read into next
     progress.add(count(item));

@@ -159,7 +159,7 @@ Totals load_patterns(const Space& space, const Job& job, PtychographyLoss<Space,
                        .count = std::int64_t(sum_over_processes(double(loss.empty_patterns()))),
                        .of = measurement.count(),
                        .what = "patterns",
-                       .why = "have no counts",
+                       .why = "have no counts or values that are not finite",
                        .done = "they are left out",
                        .remedy = "was the shutter shut? copy the others to a file of their own"});
   job.check_centre(totals.pattern);

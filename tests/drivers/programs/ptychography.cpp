@@ -223,9 +223,20 @@ TEST_CASE("masked pixels do not count") {
     };
     CHECK(losses("spoilt.cxi") == losses("clean.cxi"));
   }
+  // A pixel that is no number in any pattern is masked.
+  std::fill(mask.begin(), mask.end(), 0);
+  mask[40 * Scan::n + 33] = 1;
+  write_cxi(folder / "masked.cxi", scan, {.mask = mask});
+  run_well(folder, program + " --data masked.cxi --out masked.h5" + few);
+  for (std::size_t j = 0; j < Scan::count; ++j)
+    spoilt.patterns[j * Scan::n * Scan::n + 5 * Scan::n + 7] =
+        scan.patterns[j * Scan::n * Scan::n + 5 * Scan::n + 7];
   write_cxi(folder / "unmasked.cxi", spoilt);
-  expect_bad_input(folder, program + " --data unmasked.cxi --out new.h5" + few,
-                   {"unmasked.cxi", "/entry_1/data_1/data", "not finite", "row 40, column 33"});
+  const Outcome outcome = run(folder, program + " --data unmasked.cxi --out new.h5" + few);
+  INFO(outcome.err);
+  REQUIRE(outcome.code == 0);
+  CHECK(outcome.err.find("pixels of the detector 1 are not finite: they are masked") != std::string::npos);
+  CHECK(read<double>(folder / "new.h5", "/loss") == read<double>(folder / "masked.h5", "/loss"));
 }
 
 TEST_CASE("every way of comparing and training lowers the loss") {
@@ -273,6 +284,10 @@ TEST_CASE("help, and wrong options", "[hosts]") {
   expect_bad_input(folder, program + " --data scan.cxi --out scan.cxi", {"would overwrite"});
   expect_bad_input(folder, program + " --data scan.cxi --out nowhere/new.h5", {"nowhere"});
   expect_bad_input(folder, run_it + "--reference scan.cxi", {"scan.cxi", "/object/amplitude"});
+  expect_bad_input(folder,
+                   program + " --out no.h5 --data '" + (demonstration().folder / "scan.cxi").string() +
+                       "' --reference '" + (demonstration().folder / "truth.h5").string() + "'",
+                   {"truth.h5: --reference: expected an object of", "--probe-size sets the window"});
 }
 
 TEST_CASE("malformed measurements are named with file and dataset", "[hosts]") {
@@ -676,15 +691,58 @@ TEST_CASE("several scans have one probe, and their own objects or one") {
   expect_bad_input(folder, program + " --data scan.cxi --one-object --out bad.h5" + few, {"--one-object"});
 }
 
-TEST_CASE("patterns without counts are left out, with a warning") {
+TEST_CASE("patterns without counts, or with values that are none, are left out, with a warning") {
   const TemporaryFolder folder;
-  Scan scan = demonstration().scan;
-  std::fill_n(scan.patterns.begin() + 3 * Scan::n * Scan::n, Scan::n * Scan::n, 0.0f);
-  write_cxi(folder / "scan.cxi", scan);
-  const Outcome outcome = run(folder, program + " --data scan.cxi --out out.h5" + few);
-  CHECK(outcome.code == 0);
-  CHECK(outcome.err.find("1 of 12 patterns have no counts: they are left out") != std::string::npos);
-  CHECK(std::isfinite(read<double>(folder / "out.h5", "/loss").back()));
+  const Scan& scan = demonstration().scan;
+  constexpr float nan = std::numeric_limits<float>::quiet_NaN(),
+                  infinite = std::numeric_limits<float>::infinity();
+  const auto losses = [&](const Scan& spoilt, const std::string& count) {
+    write_cxi(folder / "scan.cxi", spoilt);
+    const Outcome outcome = run(folder, program + " --data scan.cxi --out out.h5 --reproducible" + few);
+    INFO(outcome.err);
+    REQUIRE(outcome.code == 0);
+    CHECK(outcome.err.find(
+              count + " of 12 patterns have no counts or values that are not finite: they are left out") !=
+          std::string::npos);
+    return read<double>(folder / "out.h5", "/loss");
+  };
+  const auto spoil = [&](const std::vector<std::int64_t>& patterns, std::int64_t pixels, float value) {
+    Scan spoilt = scan;
+    for (const std::int64_t pattern : patterns)
+      std::fill_n(spoilt.patterns.begin() + pattern * Scan::n * Scan::n + (pixels == 1 ? 2100 : 0), pixels,
+                  value);
+    return spoilt;
+  };
+  const auto without = losses(spoil({3}, Scan::n * Scan::n, 0), "1");
+  CHECK(std::isfinite(without.back()));
+  for (const float value : {nan, infinite, -infinite})
+    for (const std::int64_t pixels : {std::int64_t(1), Scan::n * Scan::n})
+      CHECK(losses(spoil({3}, pixels, value), "1") == without);
+  CHECK(losses(spoil({3, 7}, 1, nan), "2") == losses(spoil({3, 7}, Scan::n * Scan::n, 0), "2"));
+  write_cxi(folder / "scan.cxi", spoil({1, 3, 7, 9}, 1, nan));
+  expect_bad_input(folder, program + " --data scan.cxi --out bad.h5" + few,
+                   {"4 of 12 patterns", "not finite", "25 % at most"});
+}
+
+TEST_CASE("negative counts of a background that was subtracted are 0, and no faults of pixels", "[hosts]") {
+  const TemporaryFolder folder;
+  Scan scan = demonstration().scan, clipped = scan;
+  std::mt19937 random(4);
+  for (std::size_t i = 0; i < scan.patterns.size(); ++i) {
+    scan.patterns[i] += std::normal_distribution(-1.f, 2.f)(random);
+    clipped.patterns[i] = std::max(0.f, scan.patterns[i]);
+  }
+  const auto losses = [&](const Scan& data, const char* word) {
+    write_cxi(folder / "scan.cxi", data);
+    const Outcome outcome = run(folder, program + " --data scan.cxi --out out.h5 --reproducible" + few);
+    INFO(outcome.err);
+    REQUIRE(outcome.code == 0);
+    CHECK(outcome.err.find(word) != std::string::npos);
+    CHECK(outcome.err.find("masked") == std::string::npos);
+    return read<double>(folder / "out.h5", "/loss");
+  };
+  CHECK(losses(scan, "pixels are negative in most patterns, and not always the same: was too much background "
+                     "subtracted? Negative values are taken as 0") == losses(clipped, "note: "));
 }
 
 namespace {
