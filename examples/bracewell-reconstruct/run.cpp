@@ -177,6 +177,43 @@ std::vector<double> calibration(const Space& space, const Reconstruction& recons
   return result;
 }
 
+/// Correlations of the half maps, and the local resolution where it is asked for.
+void compare_halves(const Space& space, const Reconstruction& reconstruction, const SoftSphere& mask,
+                    const std::array<Map, 2>& halves, bool local, const RunOptions& options,
+                    double pixel_size, Maps& maps) {
+  const MaskedCorrelations curves =
+      masked_correlations(space, halves[0], halves[1], mask, reconstruction.copies());
+  maps.correlations.error = curves.error;
+  maps.correlations.halves = curves.masked;
+  maps.correlations.unmasked = curves.unmasked;
+  maps.correlations.randomised = curves.randomised;
+  maps.correlations.corrected = curves.corrected;
+  if (!local)
+    return;
+  const int box = reconstruction.box();
+  const double unit = pixel_size > 0 ? pixel_size : 1;
+  const double width = options.window ? *options.window / unit
+                                      : window_width(resolution(curves.corrected, 0.143, box, 1), box);
+  const LocalResolution found = local_resolution(space, halves[0], halves[1], mask, width, pixel_size);
+  maps.local = MapOnHost(space, found.map);
+  maps.width = found.width;
+}
+
+/// The correlation by which maps are sharpened: calibrated where trials say how.
+std::vector<double> calibrated(const Space& space, const Reconstruction& reconstruction,
+                               const SoftSphere& mask, Correlations& correlations) {
+  std::vector<double> curve = *correlations.corrected;
+  const auto factor = calibration(space, reconstruction, mask);
+  if (factor.empty())
+    return curve;
+  correlations.calibrated = correlations.halves;
+  for (std::size_t s = 0; s < factor.size(); ++s)
+    for (auto* values : {&*correlations.calibrated, &curve})
+      if ((*values)[s] > 0)
+        (*values)[s] = std::min(1.0, factor[s] * (*values)[s]);
+  return curve;
+}
+
 Maps make_maps(const Space& space, Reconstruction& reconstruction, const SoftSphere& mask,
                const std::optional<CubicMap>& reference, const RunOptions& options, double pixel_size) {
   Maps maps;
@@ -191,41 +228,16 @@ Maps make_maps(const Space& space, Reconstruction& reconstruction, const SoftSph
       maps.halves[static_cast<std::size_t>(half)] = MapOnHost(space, halves[static_cast<std::size_t>(half)]);
       progress->add(1);
     }
-    const MaskedCorrelations curves =
-        masked_correlations(space, halves[0], halves[1], mask, reconstruction.copies());
-    maps.correlations.error = curves.error;
-    maps.correlations.halves = curves.masked;
-    maps.correlations.unmasked = curves.unmasked;
-    maps.correlations.randomised = curves.randomised;
-    maps.correlations.corrected = curves.corrected;
-    if (local) {
-      const int box = reconstruction.box();
-      const double unit = pixel_size > 0 ? pixel_size : 1;
-      const double width = options.window ? *options.window / unit
-                                          : window_width(resolution(curves.corrected, 0.143, box, 1), box);
-      const LocalResolution found = local_resolution(space, halves[0], halves[1], mask, width, pixel_size);
-      maps.local = MapOnHost(space, found.map);
-      maps.width = found.width;
-      progress->add(1);
-    }
+    compare_halves(space, reconstruction, mask, halves, local, options, pixel_size, maps);
+    progress->add(int(local));
     for (Map& half : halves)
       half = masked(space, half, mask);
     add_resolutions(space, maps.directions, halves[0], halves[1], pixel_size);
   }
   const Map whole = masked(space, reconstruction.whole_map(), mask);
   maps.whole = MapOnHost(space, whole);
-  std::vector<double> curve;
   if (both) {
-    curve = *maps.correlations.corrected;
-    if (const auto factor = calibration(space, reconstruction, mask); !factor.empty()) {
-      maps.correlations.calibrated = maps.correlations.halves;
-      for (std::size_t s = 0; s < factor.size(); ++s)
-        for (auto* values : {&*maps.correlations.calibrated, &curve})
-          if ((*values)[s] > 0)
-            (*values)[s] = std::min(1.0, factor[s] * (*values)[s]);
-    }
-  }
-  if (both) {
+    const std::vector<double> curve = calibrated(space, reconstruction, mask, maps.correlations);
     const SharpenedMap sharpened = sharpen(space, whole, halves[0], halves[1], curve,
                                            common_power(reconstruction), options.b_factor, pixel_size);
     maps.sharpened = MapOnHost(space, sharpened.map);
@@ -339,6 +351,36 @@ std::string resolutions(const Maps& maps, int box, double pixel_size) {
   return text;
 }
 
+/// Throws InputError for a window of --local-resolution of less than four pixels or more than the box.
+void check_window(const RunOptions& options, const Particles& particles, double pixel_size) {
+  if (!options.window || *options.window <= 0)
+    return;
+  const double unit = pixel_size > 0 ? pixel_size : 1, most = unit * double(particles.image_width);
+  if (!(*options.window >= 4 * unit && *options.window <= most))
+    throw InputError("--local-resolution: expected 0, or " + shortest(4 * unit) + " to " + shortest(most) +
+                     (pixel_size > 0 ? " Angstrom" : " pixels") + ", four pixels and the box, found " +
+                     shortest(*options.window));
+}
+
+/// Says what the maps tell of the data.
+void note_maps(const Maps& maps, const Reconstruction& reconstruction, const RunOptions& options,
+               const std::filesystem::path& sharpened, Provenance& provenance) {
+  if (maps.correlations.calibrated)
+    provenance.took(
+        options.star,
+        "samples that miss " + std::to_string(std::lround(100 * reconstruction.unseen())) +
+            " % of the frequencies in a half set: the resolution counts these (column calibrated)");
+  if (const std::string warning = maps.directions.warning(); !warning.empty())
+    provenance.assume(options.star.string() + ": " + warning);
+  if (maps.reference && maps.difference.scale < 0)
+    provenance.assume(options.star.string() + ": its map is the negative of " + options.reference->string() +
+                      " (scale " + number(maps.difference.scale) +
+                      "): dark particles? RELION's are bright (relion_preprocess --invert_contrast)");
+  if (const auto values = maps.sharpened.values();
+      !values.empty() && std::ranges::all_of(values, [&](float value) { return value == values.front(); }))
+    provenance.took(sharpened, "the same everywhere, as the half maps have nothing in common");
+}
+
 } // namespace
 
 std::string reconstruct(const Space& space, const RunOptions& options, Provenance& provenance,
@@ -357,13 +399,7 @@ std::string reconstruct(const Space& space, const RunOptions& options, Provenanc
   const SoftSphere mask = mask_of(particles, options.mask_diameter, pixel_size);
   ReconstructionOptions settings = options.reconstruction;
   check_sampling(options, particles);
-  if (options.window && *options.window > 0) {
-    const double unit = pixel_size > 0 ? pixel_size : 1, most = unit * double(particles.image_width);
-    if (!(*options.window >= 4 * unit && *options.window <= most))
-      throw InputError("--local-resolution: expected 0, or " + shortest(4 * unit) + " to " + shortest(most) +
-                       (pixel_size > 0 ? " Angstrom" : " pixels") + ", four pixels and the box, found " +
-                       shortest(*options.window));
-  }
+  check_window(options, particles, pixel_size);
   settings.helix = helix_of(options, particles, pixel_size);
   settings.diameter = std::min(2 * mask.radius, double(particles.image_width));
   require_memory_for_reconstruction(particles, settings, memory_limit(options.memory_limit));
@@ -395,20 +431,7 @@ std::string reconstruct(const Space& space, const RunOptions& options, Provenanc
                         " degrees, as found");
   timings.phase("make maps");
   const Maps maps = make_maps(space, reconstruction, mask, reference, options, pixel_size);
-  if (maps.correlations.calibrated)
-    provenance.took(
-        options.star,
-        "samples that miss " + std::to_string(std::lround(100 * reconstruction.unseen())) +
-            " % of the frequencies in a half set: the resolution counts these (column calibrated)");
-  if (const std::string warning = maps.directions.warning(); !warning.empty())
-    provenance.assume(options.star.string() + ": " + warning);
-  if (reference && maps.difference.scale < 0)
-    provenance.assume(options.star.string() + ": its map is the negative of " + options.reference->string() +
-                      " (scale " + number(maps.difference.scale) +
-                      "): dark particles? RELION's are bright (relion_preprocess --invert_contrast)");
-  if (const auto values = maps.sharpened.values();
-      !values.empty() && std::ranges::all_of(values, [&](float value) { return value == values.front(); }))
-    provenance.took(paths.sharpened, "the same everywhere, as the half maps have nothing in common");
+  note_maps(maps, reconstruction, options, paths.sharpened, provenance);
   timings.phase("write");
   const int box = reconstruction.box();
   write_all(paths, maps, box,
@@ -419,7 +442,7 @@ std::string reconstruct(const Space& space, const RunOptions& options, Provenanc
   outputs.commit();
 
   const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;
-  const std::size_t used = particles.count - reconstruction.blank();
+  const std::size_t used = particles.count - reconstruction.left_out();
   const std::string counted =
       particles.in_tilt_series > 0
           ? std::to_string(used) + " tilts of " + std::to_string(particles.in_tilt_series) + " particles of "

@@ -82,18 +82,19 @@ bool same_pose(const Particles& particles, std::size_t a, std::size_t b) {
   return true;
 }
 
-} // namespace
-
-std::string rows_text(const std::vector<std::size_t>& rows) {
-  constexpr std::size_t named = 3;
-  std::string text = rows.size() == 1 ? "row" : "rows";
-  for (std::size_t i = 0; i < std::min(named, rows.size()); ++i)
-    text += (i > 0 ? ", " : " ") + std::to_string(rows[i] + 1);
-  return text + (rows.size() > named ? " and " + std::to_string(rows.size() - named) + " more" : "");
+/// Those whose origin is more than half an image away from its middle.
+std::vector<std::size_t> rows_beyond_images(const Particles& particles) {
+  const auto is_beyond = [](const ParticleColumn<double>& origin, std::size_t row, std::int64_t side) {
+    return origin.present() && 2 * std::abs(origin[row]) > double(side);
+  };
+  return rows_where(particles.count, [&](std::size_t row) {
+    return is_beyond(particles.origin_x, row, particles.image_width) ||
+           is_beyond(particles.origin_y, row, particles.image_height);
+  });
 }
 
-std::vector<std::string> findings_in_columns(const Particles& particles, bool uses_ctf) {
-  std::vector<std::string> findings;
+/// Throws InputError for one that is singular, or far from 1.
+void check_magnifications(const Particles& particles) {
   const std::string file = particles.file.string() + ": ";
   for (std::size_t row = 0; row < particles.count; ++row) {
     const auto m = [&](std::size_t i) { return magnification_entry(particles, i, row); };
@@ -105,18 +106,14 @@ std::vector<std::string> findings_in_columns(const Particles& particles, bool us
                        shortest(m(0)) + " " + shortest(m(1)) + " " + shortest(m(2)) + " " + shortest(m(3)) +
                        (determinant == 0 ? ", which is singular" : ""));
   }
-  if (const auto angles = largest_angles(particles);
-      particles.count >= 20 && angles.size() == 3 &&
-      std::ranges::all_of(angles, [](double most) { return most > 1; }) &&
-      std::ranges::all_of(angles, [](double most) { return most < 3.2; }))
-    findings.push_back(file + "no angle is above 3.2 (rlnAngleTilt " + range_text(particles.tilt.values) +
-                       "): radians? RELION's are in degrees; multiply them by 57.2958");
-  if (!uses_ctf)
-    return findings;
+}
+
+void add_findings_in_defoci(const Particles& particles, const std::string& file,
+                            std::vector<std::string>& findings) {
   const auto& u = particles.defocus_u.values;
   const auto& v = particles.defocus_v.present() ? particles.defocus_v.values : u;
   const auto size = [&](std::size_t row) { return std::max(std::abs(u[row]), std::abs(v[row])); };
-  constexpr double least_defocus = 100, most_aberration = 100;
+  constexpr double least_defocus = 100;
   const auto rows = [&](const auto& condition) { return rows_where(particles.count, condition); };
   const auto small = rows([&](std::size_t row) { return size(row) < least_defocus; });
   if (small.size() == particles.count)
@@ -152,8 +149,13 @@ std::vector<std::string> findings_in_columns(const Particles& particles, bool us
           " defoci differ by more than their mean along the two axes (" + rows_text(astigmatic) +
           "): a fit that failed, or a difference in the place of rlnDefocusV? leave these rows out");
   }
+}
+
+void add_findings_in_optics(const Particles& particles, const std::string& file,
+                            std::vector<std::string>& findings) {
+  const auto rows = [&](const auto& condition) { return rows_where(particles.count, condition); };
   const auto& cs = particles.spherical_aberration.values;
-  if (std::ranges::any_of(cs, [](double value) { return std::abs(value) > most_aberration; }))
+  if (std::ranges::any_of(cs, [](double value) { return std::abs(value) > 100; }))
     findings.push_back(file + "the spherical aberration is above 100 mm (rlnSphericalAberration " +
                        range_text(cs) + "): micrometres? RELION's is in mm; divide it by 1000");
   if (std::ranges::any_of(cs, [](double value) { return value < -0.1; })) // correctors leave little
@@ -176,6 +178,11 @@ std::vector<std::string> findings_in_columns(const Particles& particles, bool us
       most > 0 && most < 3.2 && !std::ranges::all_of(phase, [](double value) { return value == 0; }))
     findings.push_back(file + "no phase shift is above 3.2 (rlnPhaseShift " + range_text(phase) +
                        "): radians? RELION's are in degrees");
+}
+
+void add_findings_in_b_factors(const Particles& particles, const std::string& file,
+                               std::vector<std::string>& findings) {
+  const auto rows = [&](const auto& condition) { return rows_where(particles.count, condition); };
   const auto& b = particles.ctf_b_factor.values;
   if (!b.empty() && particles.pixel_size.present()) {
     // The weight of the last frequency, that of the first being 1.
@@ -190,6 +197,111 @@ std::vector<std::string> findings_in_columns(const Particles& particles, bool us
           "the first (rlnCtfBfactor, " +
           rows_text(large) + "): --b-factor-sign warp turns the sign");
   }
+}
+
+/// Those of images that were seen.
+template <class Condition>
+std::vector<std::size_t> rows_of(const std::vector<LookAtImage>& images, const Condition& condition) {
+  return rows_where(images.size(),
+                    [&](std::size_t row) { return images[row].deviation >= 0 && condition(images[row]); });
+}
+
+void add_findings_in_hot_pixels(const Particles& particles, const std::vector<LookAtImage>& images,
+                                bool left_out, std::vector<std::string>& findings) {
+  const std::string file = particles.file.string() + ": ";
+  const auto pixels = std::int64_t(particles.image_width) * particles.image_height;
+  for (const bool useless : {true, false}) {
+    const auto hot = rows_of(images, [&](const auto& image) {
+      return image.hot > 0 && (left_out && image.is_useless(pixels)) == useless;
+    });
+    if (hot.empty())
+      continue;
+    const auto& first = images[hot.front()];
+    const auto pixel = static_cast<std::int64_t>(first.hot_pixel);
+    findings.push_back(
+        file + std::to_string(hot.size()) +
+        (hot.size() == 1 ? " image has a hot pixel (" : " images have hot pixels (") + rows_text(hot) +
+        (hot.size() == 1 ? ", pixel " : "; in the first pixel ") +
+        std::to_string(pixel % particles.image_width + 1) + " of line " +
+        std::to_string(pixel / particles.image_width + 1) + ", " + shortest(first.hot) +
+        " standard deviations of the others)" +
+        (useless ? " that outweighs all others: maps are made without " +
+                       std::string(hot.size() == 1 ? "the image" : "these images") +
+                       "; remove it (dust removal when particles are extracted)"
+                 : ": it reaches all frequencies; remove it (dust removal when particles are extracted), or "
+                   "leave these rows out"));
+    if (useless && double(hot.size()) > most_unusable * double(images.size()))
+      throw InputError(findings.back() + "; expected " + shortest(100 * most_unusable) +
+                       " % of such images at most");
+  }
+}
+
+void add_findings_in_contrast(const std::string& file, const std::vector<LookAtImage>& images,
+                              std::vector<std::string>& findings) {
+  double sum = 0, squares = 0, count = 0;
+  for (const auto& image : images)
+    if (image.deviation > 0 && image.hot == 0) {
+      const double contrast = (image.inside - image.background) / image.deviation;
+      sum += contrast;
+      squares += contrast * contrast;
+      ++count;
+    }
+  constexpr double enough = 20, least = 0.02, sure = 6;
+  const double mean = sum / std::max(1.0, count),
+               error = std::sqrt(std::max(0.0, squares / std::max(1.0, count) - mean * mean) /
+                                 std::max(1.0, count));
+  if (count >= enough && mean < -least && mean < -sure * error)
+    findings.push_back(file + "particles are darker than their surrounding, by " + shortest(-mean) +
+                       " standard deviations of an image (+- " + shortest(error) +
+                       "): maps will be dark, too; RELION's particles are bright (relion_preprocess "
+                       "--invert_contrast)");
+}
+
+/// The same pixels under different names.
+void add_findings_in_repeats(const Particles& particles, const std::vector<int>& halves,
+                             const std::vector<LookAtImage>& images, std::vector<std::string>& findings) {
+  std::vector<std::size_t> order = rows_of(images, [](const auto& image) { return image.deviation > 0; });
+  const auto content = [&](std::size_t row) { return std::pair(images[row].mixed, images[row].squares); };
+  std::ranges::stable_sort(order, {}, content);
+  Repeats repeats;
+  for (std::size_t begin = 0, end; begin < order.size(); begin = end)
+    for (end = begin + 1; end < order.size() && content(order[end]) == content(order[begin]); ++end)
+      if (std::pair(particles.stack[order[end]], particles.image[order[end]]) !=
+          std::pair(particles.stack[order[begin]], particles.image[order[begin]]))
+        repeats.add(order[begin], order[end], halves[order[end]] != halves[order[begin]]);
+  if (repeats.count > 0)
+    findings.push_back(particles.file.string() + ": " + "has under different names " + repeats.text());
+}
+
+} // namespace
+
+std::string rows_text(const std::vector<std::size_t>& rows) {
+  constexpr std::size_t named = 3;
+  std::string text = rows.size() == 1 ? "row" : "rows";
+  for (std::size_t i = 0; i < std::min(named, rows.size()); ++i)
+    text += (i > 0 ? ", " : " ") + std::to_string(rows[i] + 1);
+  return text + (rows.size() > named ? " and " + std::to_string(rows.size() - named) + " more" : "");
+}
+
+std::vector<std::string> findings_in_columns(const Particles& particles, bool uses_ctf) {
+  std::vector<std::string> findings;
+  const std::string file = particles.file.string() + ": ";
+  check_magnifications(particles);
+  if (const auto angles = largest_angles(particles);
+      particles.count >= 20 && angles.size() == 3 &&
+      std::ranges::all_of(angles, [](double most) { return most > 1; }) &&
+      std::ranges::all_of(angles, [](double most) { return most < 3.2; }))
+    findings.push_back(file + "no angle is above 3.2 (rlnAngleTilt " + range_text(particles.tilt.values) +
+                       "): radians? RELION's are in degrees; multiply them by 57.2958");
+  if (const auto far = rows_beyond_images(particles); !far.empty())
+    findings.push_back(file + std::to_string(far.size()) + " of " + std::to_string(particles.count) +
+                       " origins are more than half an image away (" + rows_text(far) +
+                       "): pixels in the place of Angstrom, or the other way round? images wrap around");
+  if (!uses_ctf)
+    return findings;
+  add_findings_in_defoci(particles, file, findings);
+  add_findings_in_optics(particles, file, findings);
+  add_findings_in_b_factors(particles, file, findings);
   return findings;
 }
 
@@ -216,13 +328,10 @@ std::vector<std::string> findings_in_names(const Particles& particles, const std
 }
 
 std::vector<std::string> findings_in_images(const Particles& particles, const std::vector<int>& halves,
-                                            const std::vector<LookAtImage>& images) {
+                                            const std::vector<LookAtImage>& images, bool left_out) {
   std::vector<std::string> findings;
   const std::string file = particles.file.string() + ": ";
-  const auto rows = [&](const auto& condition) {
-    return rows_where(images.size(),
-                      [&](std::size_t row) { return images[row].deviation >= 0 && condition(images[row]); });
-  };
+  const auto rows = [&](const auto& condition) { return rows_of(images, condition); };
   std::vector<double> deviations;
   for (const auto& image : images)
     if (image.deviation > 0)
@@ -233,23 +342,13 @@ std::vector<std::string> findings_in_images(const Particles& particles, const st
                                    .of = static_cast<std::int64_t>(images.size()),
                                    .what = "images",
                                    .why = "are blank (" + rows_text(blank) + ", all pixels alike)",
-                                   .done = "maps are made without them; an extraction that failed?",
+                                   .done = left_out ? "maps are made without them; an extraction that failed?"
+                                                    : "an extraction that failed? leave these rows out",
                                    .remedy = "an extraction that failed? leave these rows out"}));
   if (deviations.empty())
     return findings;
 
-  if (const auto hot = rows([](const auto& image) { return image.hot > 0; }); !hot.empty()) {
-    const auto& first = images[hot.front()];
-    const auto pixel = static_cast<std::int64_t>(first.hot_pixel);
-    findings.push_back(
-        file + std::to_string(hot.size()) +
-        (hot.size() == 1 ? " image has a hot pixel (" : " images have hot pixels (") + rows_text(hot) +
-        (hot.size() == 1 ? ", pixel " : "; in the first pixel ") +
-        std::to_string(pixel % particles.image_width + 1) + " of line " +
-        std::to_string(pixel / particles.image_width + 1) + ", " + shortest(first.hot) +
-        " standard deviations of the others): it reaches all frequencies; remove it (dust removal when "
-        "particles are extracted), or leave these rows out");
-  }
+  add_findings_in_hot_pixels(particles, images, left_out, findings);
   const double usual = median(deviations);
   constexpr double far = 10;
   const auto strange = rows([&](const auto& image) {
@@ -263,35 +362,8 @@ std::vector<std::string> findings_in_images(const Particles& particles, const st
                        shortest(images[strange.front()].deviation) + ", the median is " + shortest(usual) +
                        "): images of different programs, or not normalised? normalise them all alike");
 
-  double sum = 0, squares = 0, count = 0;
-  for (const auto& image : images)
-    if (image.deviation > 0 && image.hot == 0) {
-      const double contrast = (image.inside - image.background) / image.deviation;
-      sum += contrast;
-      squares += contrast * contrast;
-      ++count;
-    }
-  constexpr double enough = 20, least = 0.02, sure = 6;
-  const double mean = sum / std::max(1.0, count),
-               error = std::sqrt(std::max(0.0, squares / std::max(1.0, count) - mean * mean) /
-                                 std::max(1.0, count));
-  if (count >= enough && mean < -least && mean < -sure * error)
-    findings.push_back(file + "particles are darker than their surrounding, by " + shortest(-mean) +
-                       " standard deviations of an image (+- " + shortest(error) +
-                       "): maps will be dark, too; RELION's particles are bright (relion_preprocess "
-                       "--invert_contrast)");
-
-  std::vector<std::size_t> order = rows([](const auto& image) { return image.deviation > 0; });
-  const auto content = [&](std::size_t row) { return std::pair(images[row].mixed, images[row].squares); };
-  std::ranges::stable_sort(order, {}, content);
-  Repeats repeats;
-  for (std::size_t begin = 0, end; begin < order.size(); begin = end)
-    for (end = begin + 1; end < order.size() && content(order[end]) == content(order[begin]); ++end)
-      if (std::pair(particles.stack[order[end]], particles.image[order[end]]) !=
-          std::pair(particles.stack[order[begin]], particles.image[order[begin]]))
-        repeats.add(order[begin], order[end], halves[order[end]] != halves[order[begin]]);
-  if (repeats.count > 0)
-    findings.push_back(file + "has under different names " + repeats.text());
+  add_findings_in_contrast(file, images, findings);
+  add_findings_in_repeats(particles, halves, images, findings);
   return findings;
 }
 

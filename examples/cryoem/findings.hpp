@@ -14,7 +14,7 @@ namespace Bracewell::Examples {
 /// Magnitude of pixels and voxels that is refused: their sums and squares would leave single precision.
 inline constexpr double largest_value = 1e15;
 
-/// Of the columns: units and signs of the contrast transfer, magnifications far from 1. Throws InputError for a singular
+/// Of the columns: origins beyond the images, units and signs of the contrast transfer, magnifications far from 1. Throws InputError for a singular
 /// magnification.
 std::vector<std::string> findings_in_columns(const Particles& particles, bool uses_ctf);
 
@@ -30,11 +30,15 @@ struct LookAtImage {
   double mixed = 0, squares = 0; ///< sums over pixels (ImageStatistics), alike in images that are the same
   double hot = 0;                ///< standard deviations by which one pixel stands out alone; 0: none does
   double hot_pixel = 0;          ///< its index, row by row
+
+  /// Whether all of its pixels are alike, or one of so many weighs more than all others together: maps are made without it.
+  bool is_useless(std::int64_t pixels) const { return deviation == 0 || hot * hot > double(pixels); }
 };
 
-/// Of the pixels. `images` [particles].
+/// Of the pixels. `images` [particles]. Throws InputError where too many images are useless.
+/// @param left_out  whether maps are made without images that are useless
 std::vector<std::string> findings_in_images(const Particles& particles, const std::vector<int>& halves,
-                                            const std::vector<LookAtImage>& images);
+                                            const std::vector<LookAtImage>& images, bool left_out = false);
 
 /// "row 3", or "rows 3, 8, 11 and 20 more": indices from 0 as rows from 1.
 std::string rows_text(const std::vector<std::size_t>& rows);

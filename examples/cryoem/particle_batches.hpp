@@ -42,8 +42,10 @@ public:
   /// number of the image.
   std::vector<StageTime> for_each(std::span<const std::size_t> rows, Handout& handout, const Work& work);
 
-  /// Whether an image that was read by this process has one value in all pixels.
-  bool is_blank(std::size_t row) const { return seen_[row].deviation == 0; }
+  /// Whether an image that was read by this process says nothing (LookAtImage).
+  bool is_useless(std::size_t row) const {
+    return seen_[row].is_useless(std::int64_t(particles_.image_width) * particles_.image_height);
+  }
 
   /// What was seen in every particle's image, in whatever process: for all of them, once all have read theirs.
   std::vector<LookAtImage> seen() const;

@@ -62,12 +62,12 @@ std::size_t batch_size(std::size_t asked, std::size_t particles, int box) {
                                  particles);
 }
 
-/// Moves those images to the front that are not blank; returns their rows.
-std::vector<std::size_t> without_blank(const Space& space, const ParticleBatches& particles,
-                                       const Part<float***>& images, std::span<const std::size_t> rows) {
+/// Moves those images to the front that say something; returns their rows.
+std::vector<std::size_t> without_useless(const Space& space, const ParticleBatches& particles,
+                                         const Part<float***>& images, std::span<const std::size_t> rows) {
   std::vector<std::size_t> kept;
   for (std::size_t i = 0; i < rows.size(); ++i) {
-    if (particles.is_blank(rows[i]))
+    if (particles.is_useless(rows[i]))
       continue;
     if (kept.size() < i)
       copy_values(space, Kokkos::subview(images, kept.size(), Kokkos::ALL, Kokkos::ALL),
@@ -268,10 +268,10 @@ std::vector<StageTime> Reconstruction::insert_subtomograms() {
     progress.add(1);
   });
   const auto& seen = subtomograms_->seen();
-  blank_ = static_cast<std::size_t>(std::ranges::count(seen, 0.0, &LookAtImage::deviation));
+  left_out_ = static_cast<std::size_t>(std::ranges::count(seen, 0.0, &LookAtImage::deviation));
   for (const LookAtImage& image : seen)
     background_ += image.deviation > 0 ? image.background / image.deviation / double(seen.size()) : 0;
-  findings_ = findings_in_images(particles_, halves_of_, seen);
+  findings_ = findings_in_images(particles_, halves_of_, seen, true);
   finish();
   return {};
 }
@@ -291,7 +291,7 @@ std::vector<StageTime> Reconstruction::insert_all() {
   ParticleBatches particles(space_, particles_, batch_, options_.normalise);
   const auto times =
       particles.for_each(all, handout, [&](const Part<float***>& images, std::span<const std::size_t> rows) {
-        if (const auto kept = without_blank(space_, particles, images, rows); !kept.empty()) {
+        if (const auto kept = without_useless(space_, particles, images, rows); !kept.empty()) {
           transform(images, kept);
           const auto firsts = static_cast<std::size_t>(std::ranges::count_if(kept, in_first));
           with_kernel(options_.sampling.kernel, [&]<class Kernel>() { insert<Kernel>(kept, firsts); });
@@ -301,10 +301,12 @@ std::vector<StageTime> Reconstruction::insert_all() {
   sum_over_processes(space_, options_.reproducible, halves_[0].data, halves_[0].weight, halves_[1].data,
                      halves_[1].weight);
   const auto seen = particles.seen();
-  blank_ = static_cast<std::size_t>(std::ranges::count(seen, 0.0, &LookAtImage::deviation));
+  const auto pixels = std::int64_t(particles_.image_width) * particles_.image_height;
+  left_out_ = static_cast<std::size_t>(
+      std::ranges::count_if(seen, [&](const LookAtImage& image) { return image.is_useless(pixels); }));
   for (const LookAtImage& image : seen)
     background_ += image.deviation > 0 ? image.background / image.deviation / double(seen.size()) : 0;
-  findings_ = findings_in_images(particles_, halves_of_, seen);
+  findings_ = findings_in_images(particles_, halves_of_, seen, true);
   finish();
   return times;
 }

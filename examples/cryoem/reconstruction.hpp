@@ -65,8 +65,8 @@ public:
 
   /// Background of the images inserted, in standard deviations of an image; the mean of all.
   double background() const { return background_; }
-  /// Images that have one value in all pixels: they are not inserted.
-  std::size_t blank() const { return blank_; }
+  /// Images that say nothing (LookAtImage): they are not inserted.
+  std::size_t left_out() const { return left_out_; }
   /// What seldom is meant so in the images inserted (findings_in_images).
   const std::vector<std::string>& findings() const { return findings_; }
 
@@ -135,7 +135,7 @@ private:
   std::optional<Subtomograms> subtomograms_;
   double background_ = 0;
   std::vector<std::string> findings_;
-  std::size_t blank_ = 0;
+  std::size_t left_out_ = 0;
   std::size_t batch_;
   ParticlePoses poses_;
   Spectra spectra_;

@@ -808,6 +808,19 @@ TEST_CASE("findings in columns have their numbers and what to do", "[hosts]") {
   said(particles_with(scene.star, "rlnPhaseShift", value("1.57")), {"rlnPhaseShift 1.57", "radians"});
   said(particles_with(scene.star, "rlnCtfScalefactor", [](std::size_t i) { return i == 2 ? "0" : "1"; }),
        {"1 scale factors are 0", "row 3"});
+  const double half = 0.5 * model_box * pixel_size;
+  for (const auto& [origin, is_far] : {std::pair(1.01 * half, true), std::pair(0.99 * half, false)}) {
+    const std::string star = particles_with(scene.star, "rlnOriginYAngst", [&, size = origin](std::size_t i) {
+      return i == 6 ? std::to_string(-size) : "0";
+    });
+    write_text(scene.folder / "p.star", star);
+    const Outcome outcome = run(scene.folder, reconstruct + " --star p.star --out r.mrc");
+    INFO(outcome.err);
+    CHECK(outcome.code == 0);
+    CHECK(
+        (outcome.err.find("1 of 160 origins are more than half an image away (row 7): pixels in the place of "
+                          "Angstrom, or the other way round?") != std::string::npos) == is_far);
+  }
 }
 
 TEST_CASE("findings in images have their rows", "[hosts]") {
@@ -841,6 +854,33 @@ TEST_CASE("findings in images have their rows", "[hosts]") {
   changed = images;
   changed[7 * pixels + 30] = 3e38f;
   said(changed, {"p.star: row 8", "3e+38"});
+  // A pixel that outweighs its image: the map is that without the image. One that does not: it stays.
+  const auto map_of = [&](const std::vector<float>& of_images, const std::string& word) {
+    write_stack(scene.folder / "images.mrcs", of_images, model_box, model_box);
+    write_text(scene.folder / "p.star", scene.star);
+    const Outcome outcome = run(scene.folder, reconstruct + " --star p.star --out r.mrc --reproducible");
+    INFO(outcome.err);
+    REQUIRE(outcome.code == 0);
+    CHECK((outcome.err + outcome.out).find(word) != std::string::npos);
+    return MrcReader(scene.folder / "r.mrc").read_volume();
+  };
+  std::vector<float> blank = images, one = images, many = images;
+  std::fill_n(blank.begin() + 7 * pixels, pixels, 0.0f);
+  const auto without = map_of(blank, ": 159 particles");
+  double squares = 0;
+  for (std::size_t i = 0; i < pixels; ++i)
+    squares += images[7 * pixels + i] * images[7 * pixels + i] / double(pixels);
+  one[7 * pixels + 30] = float(1.2 * model_box * std::sqrt(squares));
+  CHECK(map_of(one, "row 8, pixel 7 of line 2, ") == without);
+  CHECK(map_of(one, "outweighs all others: maps are made without the image; remove it") == without);
+  one[7 * pixels + 30] = float(0.92 * model_box * std::sqrt(squares));
+  CHECK(relative_error(map_of(one, "it reaches all frequencies"), without) > 1e-3);
+  CHECK(map_of(one, ": 160 particles").size() == without.size());
+  for (std::size_t i = 0; i < 41; ++i)
+    many[3 * i * pixels + 30] = 1e6f;
+  write_stack(scene.folder / "images.mrcs", many, model_box, model_box);
+  expect_bad_input(scene.folder, reconstruct + " --star p.star --out bad.mrc",
+                   {"41 images have hot pixels (rows 1, 4, 7 and 38 more", "25 % of such images at most"});
   // A half of one image with another pose is a repeat, all images twice is symmetry expansion.
   std::string star = scene.star;
   const std::size_t begin = star.rfind(" #11\n") + 5;
