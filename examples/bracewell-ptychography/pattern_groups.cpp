@@ -126,7 +126,6 @@ std::vector<StageTime> for_each_group(const Space& space, const Measurement& mea
   const auto dark = of_pixels(measurement.dark()), gain = of_pixels(measurement.gain());
   const DeviceView<double*> sum("Bracewell::examples::sums", static_cast<std::size_t>(3 * pixels));
   const DeviceView<std::int32_t*> broken("Bracewell::examples::broken", static_cast<std::size_t>(group));
-  std::vector<std::int32_t> is_broken;
 
   Progress progress("reading", "patterns", all);
   const auto count = [&](std::int64_t item) { return std::min(group, all - item * group); };
@@ -150,8 +149,7 @@ std::vector<StageTime> for_each_group(const Space& space, const Measurement& mea
         Kokkos::RangePolicy<Space, Kokkos::IndexType<std::int64_t>>(space, 0, pixels),
         TakePixel{floats, places.data(), patterns.data(), sum.data(), dark.size() > 0 ? dark.data() : nullptr,
                   gain.size() > 0 ? gain.data() : nullptr, broken.data(), count(item), frame, pixels});
-    is_broken = download(space, broken);
-    if (std::ranges::count(is_broken, 1) > 0) {
+    if (std::ranges::count(download(space, broken), 1) > 0) {
       Kokkos::parallel_for("Bracewell::examples::forget_patterns",
                            Kokkos::RangePolicy<Space, Kokkos::IndexType<std::int64_t>>(space, 0, pixels),
                            ForgetPixel{broken.data(), patterns.data(), sum.data(), count(item), pixels});

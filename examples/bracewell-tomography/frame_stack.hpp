@@ -30,7 +30,7 @@ struct FramePlace {
 /// Whether a file can be HDF5: it is neither TIFF nor MRC by its name.
 bool may_be_hdf5(const std::filesystem::path& file);
 
-/// What frames are those of projections, and what a dataset is that has fewer dimensions than three.
+/// What frames are for, and so what a dataset of fewer than three dimensions means.
 enum class FrameRole {
   Projections, ///< [angles, width]: a sinogram, of whose rows each is a frame
   Beside,      ///< flat or dark frames; [rows, width]: one frame

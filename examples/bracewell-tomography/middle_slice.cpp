@@ -580,7 +580,7 @@ struct NoData {
   bool is_frame(std::int64_t width) const { return 2 * lost > width || 10 * all() > 9 * width; }
 };
 
-/// Values of the columns that see the beam which are no data.
+/// Values that are no data, in columns that the beam reaches.
 struct InvalidValues {
   std::int64_t not_finite = 0, saturated = 0, without_light = 0;
   std::vector<std::int64_t> of_columns;
@@ -652,8 +652,8 @@ bool drop_frames(const StoredRow& seen, Job& job, Provenance& provenance) {
   return true;
 }
 
-/// Finds the columns at the ends that the beam does not reach: the flat frames have no light there, or less than a twentieth of
-/// what they have elsewhere, of which nothing is left in one view of a hundred. They say nothing from here on.
+/// Finds the columns at the ends that the beam does not reach; they say nothing from here on. The flat frames have no light
+/// there. Or they have less than a twentieth of the usual light, and one view of a hundred is not above dark.
 void find_lit_columns(const StoredRow& row, Job& job, Provenance& provenance) {
   if (!job.scan.has_flat() || row.has_swapped_flats())
     return;

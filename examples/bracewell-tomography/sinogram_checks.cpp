@@ -27,8 +27,8 @@ double deviation(const std::vector<double>& values) {
   return std::sqrt(squares);
 }
 
-/// Says where the light at both ends of the row changes alike from view to view, which an object does not do that goes on beyond
-/// them. Returns whether it does.
+/// Says where the light at both ends of the row changes alike from view to view; returns whether it does. An object that goes on
+/// beyond the ends changes them differently.
 bool check_beam(const Job& job, const HostSinogram& sinogram, const SeenColumns& columns, std::size_t first,
                 Provenance& provenance) {
   if (!job.logarithm || job.options.air || job.scan.is_tilt_series() || sinogram.count < 8)
@@ -71,15 +71,15 @@ void check_width(const Job& job, const SeenColumns& columns, Provenance& provena
         " % of the largest: slices are wrong by a smooth background; where the edge sees air, use --air");
 }
 
-/// The size of what is left of columns without all that is smooth along them: robust fourth differences, in units of independent
-/// values.
+/// The deviation of columns from what is smooth along them, by the median of fourth differences. Independent values have their
+/// own deviation.
 double roughness(const std::vector<double>& columns) {
   std::vector<double> differences;
   for (std::size_t x = 2; x + 2 < columns.size(); ++x)
     differences.push_back(
         std::abs(columns[x - 2] - 4 * columns[x - 1] + 6 * columns[x] - 4 * columns[x + 1] + columns[x + 2]));
-  constexpr double of_normal = 1.4826, of_independent = 8.366600265340756; // sqrt(1 + 16 + 36 + 16 + 1)
-  return of_normal / of_independent * median(differences);
+  constexpr double of_normal = 1.4826, squares = 1 + 16 + 36 + 16 + 1; // of the factors above
+  return of_normal / std::sqrt(squares) * median(differences);
 }
 
 /// Says where columns differ from their neighbours in all views alike, by more than what even and odd views differ by.

@@ -6,9 +6,9 @@
 
 namespace Bracewell::Examples {
 
-/// Says what a sinogram [angles, columns that the beam reaches] tells of the detector and the beam: that the object is wider than
-/// the detector, that the beam changed, that columns differ in all views alike.
-/// @param first  the column of the slices' sinograms that its first one is
+/// Says what a sinogram tells: the object is wider than the detector, the beam changed, columns differ in all views alike.
+/// @param sinogram  [angles, columns that the beam reaches]
+/// @param first     number of its first column, as --columns leaves them
 void check_sinogram(const Job& job, const DeviceView<float**>& sinogram, std::size_t first,
                     Provenance& provenance);
 

@@ -14,8 +14,8 @@ namespace Bracewell::Examples {
 /// Magnitude of pixels and voxels that is refused: their sums and squares would leave single precision.
 inline constexpr double largest_value = 1e15;
 
-/// Of the columns: origins beyond the images, units and signs of the contrast transfer, magnifications far from 1. Throws InputError for a singular
-/// magnification.
+/// Of the columns: origins beyond the images, units and signs of the contrast transfer. Throws InputError for magnifications that
+/// are singular or far from 1.
 std::vector<std::string> findings_in_columns(const Particles& particles, bool uses_ctf);
 
 /// Of the names of images: the same one twice, and in both half sets. `halves` [particles]: 0 or 1. One that every image
